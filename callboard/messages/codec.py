@@ -25,6 +25,7 @@ from google.protobuf.unknown_fields import UnknownFieldSet
 from callboard.errors import Undecodable
 from callboard.messages import record
 from callboard.messages._pb import (
+    connectors_pb2,
     distribution_pb2,
     ledger_pb2,
     mailbox_pb2,
@@ -36,7 +37,7 @@ from callboard.messages._pb import (
 from callboard.messages.distribution import fleet_mail, ledger, mailbox, publisher_mail, queue_mail, topic_messages
 from callboard.messages.distribution.topic_messages import Pairs
 from callboard.messages.event import Event, made
-from callboard.messages.topology import cluster_state, control_messages, member_mail
+from callboard.messages.topology import cluster_state, connector_messages, control_messages, member_mail
 
 E = TypeVar("E", bound=Event)
 
@@ -58,6 +59,7 @@ _GENERATED = (
     (cluster_state, topology_pb2),
     (control_messages, topology_pb2),
     (member_mail, member_mail_pb2),
+    (connector_messages, connectors_pb2),
 )
 """Modules of event classes, each with the generated code for them."""
 

@@ -57,79 +57,79 @@ COUNT_MAX = 2**31 - 1
 
 def check_event(event: MemberEvent) -> None:
     """Raise ``Undecodable`` for a message that is out of bounds."""
-    _name("instance", event.instance)
-    _name("incarnation", event.incarnation)
-    _demand(event.seq > 0, f"the sequence number is {event.seq}, and the first is 1")
+    check_name("instance", event.instance)
+    check_name("incarnation", event.incarnation)
+    demand(event.seq > 0, f"the sequence number is {event.seq}, and the first is 1")
     if (check := _CHECKS.get(type(event))) is not None:
         check(event)
 
 
 def check_properties(properties: Pairs) -> None:
     """Raise ``Undecodable`` for too many or too large properties of one member."""
-    _few("properties", properties, PROPERTIES_MAX)
+    check_few("properties", properties, PROPERTIES_MAX)
     total = sum(len(name) + len(value.encode()) for name, value in properties)
     most = PROPERTIES_BYTES_MAX
-    _demand(total <= most, f"the properties have {total} bytes, and the most is {most}")
+    demand(total <= most, f"the properties have {total} bytes, and the most is {most}")
 
 
 def check_settings(settings: ClusterSettings) -> None:
     """Raise ``Undecodable`` for invalid settings."""
     its, lease = settings, f"lease of {settings.lease_ms} ms"
-    _demand(bool(CLUSTER_ID.fullmatch(its.cluster_id)), f"{its.cluster_id!r:.80} is not a cluster id")
-    _demand(1 <= its.protocol <= COUNT_MAX, f"the protocol is {its.protocol}")
-    _demand(LEASE_MS_MIN <= its.lease_ms <= LEASE_MS_MAX, f"the {lease} is not in {LEASE_MS_MIN} to {LEASE_MS_MAX}")
-    _demand(1 <= its.gap_ms <= its.lease_ms // 2, f"the gap of {its.gap_ms} ms is more than half the {lease}")
+    demand(bool(CLUSTER_ID.fullmatch(its.cluster_id)), f"{its.cluster_id!r:.80} is not a cluster id")
+    demand(1 <= its.protocol <= COUNT_MAX, f"the protocol is {its.protocol}")
+    demand(LEASE_MS_MIN <= its.lease_ms <= LEASE_MS_MAX, f"the {lease} is not in {LEASE_MS_MIN} to {LEASE_MS_MAX}")
+    demand(1 <= its.gap_ms <= its.lease_ms // 2, f"the gap of {its.gap_ms} ms is more than half the {lease}")
     acks = f"the acknowledgement's deadline of {its.ack_deadline_ms} ms"
-    _demand(its.lease_ms <= its.ack_deadline_ms <= COUNT_MAX, f"{acks} is shorter than the {lease}")
-    _demand(0 <= its.budget_percent <= 100, f"a budget of {its.budget_percent} per cent")
-    _demand(0 <= its.budget_min <= MEMBERS_MAX, f"a budget of {its.budget_min} members")
+    demand(its.lease_ms <= its.ack_deadline_ms <= COUNT_MAX, f"{acks} is shorter than the {lease}")
+    demand(0 <= its.budget_percent <= 100, f"a budget of {its.budget_percent} per cent")
+    demand(0 <= its.budget_min <= MEMBERS_MAX, f"a budget of {its.budget_min} members")
 
 
 def _join(event: JoinMessage) -> None:
     if event.previous:
-        _name("previous incarnation", event.previous)
-        _demand(event.previous != event.incarnation, "the previous incarnation is this one")
+        check_name("previous incarnation", event.previous)
+        demand(event.previous != event.incarnation, "the previous incarnation is this one")
     _standing(event)
     _barriers(event.barriers)
 
 
 def _standing(said: JoinMessage | ClusterMember) -> None:
     """Check what a member declares when it joins."""
-    _few("tags", said.tags, TAGS_MAX)
+    check_few("tags", said.tags, TAGS_MAX)
     for tag in said.tags:
-        _name("tag", tag)
-    _pairs(said.properties)
-    _demand(1 <= said.protocol_min <= said.protocol <= COUNT_MAX, f"protocols {said.protocol_min} to {said.protocol}")
-    _demand(abs(said.priority) <= COUNT_MAX, f"the priority is {said.priority}")
+        check_name("tag", tag)
+    check_pairs(said.properties)
+    demand(1 <= said.protocol_min <= said.protocol <= COUNT_MAX, f"protocols {said.protocol_min} to {said.protocol}")
+    demand(abs(said.priority) <= COUNT_MAX, f"the priority is {said.priority}")
 
 
 def _properties(event: PropertiesMessage) -> None:
-    _pairs(event.set)
-    _few("unset", event.unset, PROPERTIES_MAX)
+    check_pairs(event.set)
+    check_few("unset", event.unset, PROPERTIES_MAX)
     for name in event.unset:
-        _name("property", name)
+        check_name("property", name)
     both = {name for name, _ in event.set} & set(event.unset)
-    _demand(not both, f"the property {min(both, default='')} is set and unset")
+    demand(not both, f"the property {min(both, default='')} is set and unset")
 
 
 def _propose(event: ProposeMessage) -> None:
-    _demand(bool(event.remove), "it proposes no member")
-    _few("members to remove", event.remove, MEMBERS_MAX)
+    demand(bool(event.remove), "it proposes no member")
+    check_few("members to remove", event.remove, MEMBERS_MAX)
     for target in event.remove:
-        _name("target", target)
+        check_name("target", target)
     _barriers(event.barriers)
 
 
 def _suspect(event: SuspectMessage) -> None:
-    _name("target", event.target)
-    _name("target's incarnation", event.target_incarnation)
+    check_name("target", event.target)
+    check_name("target's incarnation", event.target_incarnation)
 
 
 def _admin(event: AdminMessage) -> None:
-    _demand(len(event.commands) == 1, f"it has {len(event.commands)} commands, and there must be exactly one")
+    demand(len(event.commands) == 1, f"it has {len(event.commands)} commands, and there must be exactly one")
     (command,) = event.commands
     if isinstance(command, EvictCommand | DrainCommand | TransferCommand):
-        _name("target", command.target)
+        check_name("target", command.target)
     if isinstance(command, EvictCommand):
         _barriers(command.barriers)
     if isinstance(command, ClusterSettings):
@@ -138,57 +138,57 @@ def _admin(event: AdminMessage) -> None:
 
 def _snapshot(event: SnapshotMessage) -> None:
     found = state_hash(event.state)
-    _demand(found == event.state_hash, f"the state has the digest {found}, not {event.state_hash!r:.80}")
+    demand(found == event.state_hash, f"the state has the digest {found}, not {event.state_hash!r:.80}")
     _state(event.state)
 
 
 def _state(state: ClusterState) -> None:
     """Check that the state is possible, because readers start from it."""
-    _demand(state.settings is not None and state.stopped < 0 <= state.offset, "the state is of no cluster")
+    demand(state.settings is not None and state.stopped < 0 <= state.offset, "the state is of no cluster")
     assert state.settings is not None
     check_settings(state.settings)
-    _few("members", [member.instance for member in state.members], MEMBERS_MAX)
+    check_few("members", [member.instance for member in state.members], MEMBERS_MAX)
     lives: list[ClusterMember | Departed] = [*state.members, *state.gone]
     for life in lives:
-        _name("instance", life.instance)
-        _name("incarnation", life.incarnation)
+        check_name("instance", life.instance)
+        check_name("incarnation", life.incarnation)
     for member in state.members:
         _standing(member)
     joins = [member.join_offset for member in state.members]
-    _demand(joins == sorted(set(joins)), "the members are not in the order of their joins")
+    demand(joins == sorted(set(joins)), "the members are not in the order of their joins")
     led = state.index_of(state.view.leader) >= 0 if state.members else not state.view.leader
-    _demand(led, f"the leader {state.view.leader!r:.80} is not a member")
+    demand(led, f"the leader {state.view.leader!r:.80} is not a member")
     _barriers(state.view.barriers, BARRIERS_MAX * MEMBERS_MAX)
-    _few("gone", [(each.offset, each.instance) for each in state.gone], GONE_MAX)
+    check_few("gone", [(each.offset, each.instance) for each in state.gone], GONE_MAX)
 
 
-def _pairs(pairs: Pairs) -> None:
+def check_pairs(pairs: Pairs) -> None:
     for name, value in pairs:
-        _name("property", name)
+        check_name("property", name)
         size = len(value.encode())
-        _demand(size <= VALUE_BYTES_MAX, f"the property {name} has {size} bytes, and the most is {VALUE_BYTES_MAX}")
+        demand(size <= VALUE_BYTES_MAX, f"the property {name} has {size} bytes, and the most is {VALUE_BYTES_MAX}")
     check_properties(pairs)
     _distinct("properties", [name for name, _ in pairs])
 
 
 def _barriers(barriers: tuple[Barrier, ...], most: int = BARRIERS_MAX) -> None:
-    _few("barriers", [(each.topic, each.log_id) for each in barriers], most)
+    check_few("barriers", [(each.topic, each.log_id) for each in barriers], most)
 
 
-def _name(what: str, value: str) -> None:
-    _demand(bool(NAME.fullmatch(value)), f"the {what} is {value!r:.80}; use 1 to 100 of a-z, A-Z, 0-9, '.', '_', '-'")
+def check_name(what: str, value: str) -> None:
+    demand(bool(NAME.fullmatch(value)), f"the {what} is {value!r:.80}; use 1 to 100 of a-z, A-Z, 0-9, '.', '_', '-'")
 
 
-def _few(what: str, given: Collection[object], most: int) -> None:
-    _demand(len(given) <= most, f"it has {len(given)} {what}, and the most is {most}")
+def check_few(what: str, given: Collection[object], most: int) -> None:
+    demand(len(given) <= most, f"it has {len(given)} {what}, and the most is {most}")
     _distinct(what, given)
 
 
 def _distinct(what: str, given: Collection[object]) -> None:
-    _demand(len(set(given)) == len(given), f"its {what} are not distinct")
+    demand(len(set(given)) == len(given), f"its {what} are not distinct")
 
 
-def _demand(true: bool, otherwise: str) -> None:
+def demand(true: bool, otherwise: str) -> None:
     if not true:
         raise Undecodable(otherwise)
 
