@@ -163,6 +163,7 @@ def _state(state: ClusterState) -> None:
 
 
 def check_pairs(pairs: Pairs) -> None:
+    """Raise ``Undecodable`` for properties that a member cannot have."""
     for name, value in pairs:
         check_name("property", name)
         size = len(value.encode())
@@ -176,10 +177,12 @@ def _barriers(barriers: tuple[Barrier, ...], most: int = BARRIERS_MAX) -> None:
 
 
 def check_name(what: str, value: str) -> None:
+    """Raise ``Undecodable`` for an invalid id, tag or name of a property."""
     demand(bool(NAME.fullmatch(value)), f"the {what} is {value!r:.80}; use 1 to 100 of a-z, A-Z, 0-9, '.', '_', '-'")
 
 
 def check_few(what: str, given: Collection[object], most: int) -> None:
+    """Raise ``Undecodable`` for more than ``most``, and for duplicates."""
     demand(len(given) <= most, f"it has {len(given)} {what}, and the most is {most}")
     _distinct(what, given)
 
@@ -189,6 +192,7 @@ def _distinct(what: str, given: Collection[object]) -> None:
 
 
 def demand(true: bool, otherwise: str) -> None:
+    """Raise ``Undecodable`` with this message unless it is true."""
     if not true:
         raise Undecodable(otherwise)
 

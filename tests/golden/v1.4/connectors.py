@@ -1,5 +1,5 @@
-"""What the bytes beside this file stand for: what clusters send each other, which version 1.4 added. Written once, never
-changed.
+"""What the bytes beside this file stand for: what clusters send each other, which version 1.4 added. Written once,
+never changed.
 """
 
 from callboard.messages.topology.connector_messages import AnnouncedCluster, AnnouncedInstance, Announcement, Envelope
