@@ -1,0 +1,84 @@
+"""When to exchange announcements over a connector, and with which of its URLs."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from callboard.actors.topology.announcements.registry import Clusters, Registry, Source
+from callboard.messages.event import replaced
+from callboard.messages.topology.connector_messages import Announcement
+
+JITTER = 0.1
+"""The part of a wait by which it may be shorter, so that connectors started together spread."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Timing:
+    """An exchange takes place every ``interval_ms``. Without another, announcements are forgotten after ``timeout_ms``.
+
+    Between neighbours that have had no news for a timeout, the interval is twice as long after two timeouts, and so on
+    up to ``stable_factor`` times. Announcements are then kept longer by as much.
+    """
+
+    interval_ms: int = 10_000
+    timeout_ms: int = 30_000
+    stable_factor: int = 5
+
+    def wait_ms(self, stable_ms: int) -> int:
+        """How long to wait for the next exchange after this time without news."""
+        return self.interval_ms * max(1, min(stable_ms // self.timeout_ms, self.stable_factor))
+
+    def keep_ms(self, wait_ms: int) -> int:
+        """How long an announcement is kept if the next follows after ``wait_ms``."""
+        return wait_ms + self.timeout_ms - self.interval_ms
+
+
+class Connector:
+    """A connector of ``registry``'s instance to the first of ``urls`` that works; ``draw`` gives random numbers in 0-1.
+
+    ``url`` is the one in use, ``neighbour`` the instance that answered there, and ``problem`` why there is none.
+    """
+
+    def __init__(self, urls: tuple[str, ...], timing: Timing, registry: Registry, draw: Callable[[], float]) -> None:
+        self.urls = urls
+        self.url = self.neighbour = self.problem = ""
+        self.due_ms = 0
+        self.answered_ms = -1
+        self._timing, self._registry, self._draw = timing, registry, draw
+        self._source = Source(urls[0], answered=True)
+        self._said: Clusters = ()
+        self._stable_since_ms: int | None = None
+        self._wait_ms = timing.interval_ms
+
+    def reconsider(self) -> None:
+        """Make the next exchange due at once if there is something to say that the neighbour has not been told."""
+        if self.url and self._registry.said_to(self.neighbour) != self._said:
+            self.due_ms = 0
+
+    def request(self, neighbour: str, now_ms: int) -> Announcement | None:
+        """What to send to this neighbour now; None while there is nothing to say."""
+        clusters = self._registry.said_to(neighbour)
+        if clusters is None:
+            return None
+        is_stable = self._stable_since_ms is not None and self.url == self.urls[0] and clusters == self._said
+        self._wait_ms = self._timing.wait_ms(now_ms - (self._stable_since_ms or 0) if is_stable else 0)
+        return Announcement(keep_ms=self._timing.keep_ms(self._wait_ms), clusters=clusters)
+
+    def answered(self, url: str, neighbour: str, said: Announcement, answer: Announcement, now_ms: int) -> bool:
+        """Keep the answer to a request; returns whether there is news in it."""
+        is_news = self._registry.hear(self._source, replaced(answer, keep_ms=said.keep_ms), now_ms)
+        if is_news or said.clusters != self._said or self._stable_since_ms is None:
+            self._stable_since_ms = now_ms
+            self._wait_ms = self._timing.interval_ms
+        self.url, self.neighbour, self.problem = url, neighbour, ""
+        self._said, self.answered_ms = said.clusters, now_ms
+        self._wait(now_ms)
+        return is_news
+
+    def failed(self, problem: str, now_ms: int) -> None:
+        """No URL worked: try again after an interval. The last answer is kept until it expires."""
+        self.url, self.problem = "", problem
+        self._stable_since_ms, self._wait_ms = None, self._timing.interval_ms
+        self._wait(now_ms)
+
+    def _wait(self, now_ms: int) -> None:
+        self.due_ms = now_ms + self._wait_ms - int(self._wait_ms * JITTER * self._draw())
