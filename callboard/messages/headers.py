@@ -190,8 +190,10 @@ def new_record(
     return as_record(_encode(event), headers, key)
 
 
-def open_record(record: Record, expected: type[E] | tuple[type[E], ...]) -> E:
-    """The event in the record, which must be of an expected class.
+def open_record(
+    record: Record, expected: type[E] | tuple[type[E], ...], headers: Mapping[str, str] | None = None
+) -> E:
+    """The event in the record, which must be of an expected class. ``headers`` are its ``told_in``, if known already.
 
     Raises ``SchemaTooNew`` when it was written by a newer major version, and ``Undecodable`` when its type is
     missing or unexpected, or when it is damaged or out of bounds (see ``bounded``); both say which record.
@@ -201,7 +203,7 @@ def open_record(record: Record, expected: type[E] | tuple[type[E], ...]) -> E:
     if reason := distrust_of(record):
         raise Undecodable(f"{where} does not count: {reason}")
     try:
-        kind, (major, _), _ = _essence(told_in(record.headers))
+        kind, (major, _), _ = _essence(told_in(record.headers) if headers is None else headers)
         if major > SCHEMA_VERSION[0]:
             raise SchemaTooNew(
                 f"{where} has schema version {major}, and this process knows up to {SCHEMA_VERSION[0]}; upgrade it"

@@ -33,7 +33,7 @@ def received(record: Record, settings: SubscriberSettings) -> Received:
     if not followed or not addressed(headers.get("recipients", ""), settings.name):
         return Received(offset, record_id, publisher)
     try:
-        message = open_record(record, PackageMessage)
+        message = open_record(record, PackageMessage, headers)
     except (Undecodable, SchemaTooNew) as error:
         return Received(offset, record_id, publisher, problem=error)
     return Received(offset, record_id, message.publisher, message if _concerns(message, settings) else None)
