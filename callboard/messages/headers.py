@@ -190,9 +190,7 @@ def new_record(
     return as_record(_encode(event), headers, key)
 
 
-def open_record(
-    record: Record, expected: type[E] | tuple[type[E], ...], headers: Mapping[str, str] | None = None
-) -> E:
+def open_record(record: Record, expected: type[E] | tuple[type[E], ...], headers: Mapping[str, str] | None = None) -> E:
     """The event in the record, which must be of an expected class. ``headers`` are its ``told_in``, if known already.
 
     Raises ``SchemaTooNew`` when it was written by a newer major version, and ``Undecodable`` when its type is
