@@ -12,7 +12,10 @@ T_co = TypeVar("T_co", covariant=True)
 
 @dataclass(frozen=True, slots=True)
 class AsOf:
-    """When a page was true: for the records below ``offset`` of its topic, -1 if that is not known, at ``time_ns``."""
+    """When a page was true: for the records below ``offset``, -1 if that is not known, at ``time_ns``.
+
+    ``offset`` is of the topic that the page is read from: of the statuses for failures, else that of the items.
+    """
 
     offset: int
     time_ns: int

@@ -67,10 +67,13 @@ class ErrorCount(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ErrorsPage(Event):
-    """The page, oldest first, and the sizes of all error queues that are not empty."""
+    """The page, oldest first, and the sizes of all error queues that are not empty, by the statuses below the offset
+    ``next`` of their topic; -1 if unknown.
+    """
 
     errors: tuple[PackageStatusMessage, ...]
     counts: tuple[ErrorCount, ...]
+    next: int = -1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -108,7 +108,8 @@ class StatusWatcher:
                     self._start = None
                     yield from self._follower.start()
         if self._follower is not None and self._follower.caught_up and self._waiting and not self._looking:
-            yield from (Reply(asker, self._page(query)) for asker, query in self._waiting.items())
+            read_to = self._follower.position
+            yield from (Reply(asker, self._page(query, read_to)) for asker, query in self._waiting.items())
             self._waiting.clear()
 
     def _follow(self, follower: Follower, message: Input) -> Iterable[Effect]:
@@ -171,7 +172,7 @@ class StatusWatcher:
         if count:
             yield note("errors.dropped", "warning", count=count, bound=self._settings.max_errors)
 
-    def _page(self, query: ErrorsQuery) -> ErrorsPage:
+    def _page(self, query: ErrorsQuery, read_to: int) -> ErrorsPage:
         queues = {name: self._real(queue) for name, queue in self._queues.by_name.items()}
         asked = [
             queue.errors.values()
@@ -195,6 +196,7 @@ class StatusWatcher:
                 for (subscriber, publisher), queue in sorted(queues.items())
                 if queue.errors or queue.dropped
             ),
+            next=read_to,
         )
 
     def _real(self, queue: ErrorQueue) -> ErrorQueue:

@@ -175,7 +175,7 @@ async def errors(
     dropped = sum(count.dropped for count in counted)
     return Page(
         items=tuple(_failed(status, topic, first, now_ns) for status in shown),
-        as_of=AsOf(-1, now_ns),
+        as_of=AsOf(found.next, now_ns),
         cursor=cursor_at(last, listing, log_id) if more else "",
         size=sum(count.size for count in counted),
         missing=_NO_ROOM.format(dropped) if dropped else "",

@@ -178,6 +178,7 @@ def test_errors_whose_package_is_no_longer_on_the_log_are_marked_and_counted_as_
     view = errors(board)
     assert [(error.offset, error.expired) for error in view.items] == [(3, True), (8, False)]
     assert view.size == len(view.items)
+    assert view.as_of.offset == board.simulation.run(board.log.bounds(board.topics.status)).end
     assert {(error.reason, error.attempts, error.status) for error in view.items} == {("no space", 4, "given_up")}
 
 
