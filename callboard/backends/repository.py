@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from enum import IntEnum
 from typing import Protocol, runtime_checkable
 
+from callboard.backends.fence import Token
+
 MISSING_FOLDER_MODE = 0o755
 """The mode of a folder that no operation names but the path of another entry implies."""
 
@@ -96,6 +98,10 @@ class Repository(Source, Protocol):
     """The contract of a repository. Every method may raise ``RepositoryUnavailable``.
 
     The ledger is opaque bytes; content and ledger change together or not at all, even if a process dies.
+
+    A leader writes with its ``token``. The repository keeps the highest one, in the transaction of the write that
+    brought it, and refuses all other writes as ``Fence.admit`` does: one with a lower token, or without a token once
+    there is one, raises ``LeaderReplaced``, and one with a token of another log ``LogReplaced``.
     """
 
     async def open(self, occupied: bool = False) -> bytes:
@@ -111,7 +117,7 @@ class Repository(Source, Protocol):
             SchemaTooNew: a newer version wrote it.
         """
 
-    async def apply(self, operations: Iterable[Operation], ledger: bytes) -> None:
+    async def apply(self, operations: Iterable[Operation], ledger: bytes, token: Token | None = None) -> None:
         """Carry out the operations in order, together with the new ledger, in one transaction.
 
         ``operations`` is consumed outside the event loop. Any error that it raises undoes everything. After
@@ -119,11 +125,15 @@ class Repository(Source, Protocol):
         it, and returns the ledger that holds. After any other error, the old ledger and content hold.
         """
 
-    async def save(self, ledger: bytes, durable: bool = True) -> None:
+    async def save(self, ledger: bytes, durable: bool = True, token: Token | None = None, reset: bool = False) -> None:
         """Store the ledger alone.
 
         With ``durable=False`` it survives the death of the process but perhaps not a power failure, which
-        then brings back an older ledger with the content that belongs to it.
+        then brings back an older ledger with the content that belongs to it. The first write with a token is always
+        durable.
+
+        With ``reset``, nothing is refused and ``token`` replaces the highest one: after the log was replaced, or, if it
+        is None, to write without a leader again.
         """
 
     async def close(self) -> None:
@@ -134,5 +144,9 @@ class Repository(Source, Protocol):
 class Attempting(Protocol):
     """An optional method of a repository, for those where two calls cost more than one."""
 
-    async def attempt(self, before: bytes, operations: Iterable[Operation], ledger: bytes) -> None:
-        """The same as ``save(before, durable=False)`` and then ``apply(operations, ledger)``, in two transactions."""
+    async def attempt(
+        self, before: bytes, operations: Iterable[Operation], ledger: bytes, token: Token | None = None
+    ) -> None:
+        """The same as ``save(before, durable=False)`` and then ``apply(operations, ledger)``, in two transactions, both
+        with the token.
+        """

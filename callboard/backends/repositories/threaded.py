@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import ParamSpec, Protocol, TypeVar
 
+from callboard.backends.fence import Token
 from callboard.backends.repository import Entry, Operation
 
 P = ParamSpec("P")
@@ -20,10 +21,10 @@ class BlockingRepository(Protocol):
     def open(self, occupied: bool = False) -> bytes:
         """See ``Repository.open``."""
 
-    def apply(self, operations: Iterable[Operation], ledger: bytes) -> None:
+    def apply(self, operations: Iterable[Operation], ledger: bytes, token: Token | None = None) -> None:
         """See ``Repository.apply``."""
 
-    def save(self, ledger: bytes, durable: bool = True) -> None:
+    def save(self, ledger: bytes, durable: bool = True, token: Token | None = None, reset: bool = False) -> None:
         """See ``Repository.save``."""
 
     def close(self) -> None:
@@ -48,17 +49,19 @@ class ThreadedRepository:
         """See ``Repository.open``."""
         return await self._call(self._blocking.open, occupied)
 
-    async def apply(self, operations: Iterable[Operation], ledger: bytes) -> None:
+    async def apply(self, operations: Iterable[Operation], ledger: bytes, token: Token | None = None) -> None:
         """See ``Repository.apply``."""
-        await self._call(self._blocking.apply, operations, ledger)
+        await self._call(self._blocking.apply, operations, ledger, token)
 
-    async def attempt(self, before: bytes, operations: Iterable[Operation], ledger: bytes) -> None:
+    async def attempt(
+        self, before: bytes, operations: Iterable[Operation], ledger: bytes, token: Token | None = None
+    ) -> None:
         """See ``Attempting``: one switch to the thread, which costs more than a small import."""
-        await self._call(self._attempt, before, operations, ledger)
+        await self._call(self._attempt, before, operations, ledger, token)
 
-    async def save(self, ledger: bytes, durable: bool = True) -> None:
+    async def save(self, ledger: bytes, durable: bool = True, token: Token | None = None, reset: bool = False) -> None:
         """See ``Repository.save``."""
-        await self._call(self._blocking.save, ledger, durable)
+        await self._call(self._blocking.save, ledger, durable, token, reset)
 
     async def close(self) -> None:
         """See ``Repository.close``."""
@@ -67,9 +70,9 @@ class ThreadedRepository:
             self._thread.shutdown()
             self._thread = None
 
-    def _attempt(self, before: bytes, operations: Iterable[Operation], ledger: bytes) -> None:
-        self._blocking.save(before, durable=False)
-        self._blocking.apply(operations, ledger)
+    def _attempt(self, before: bytes, operations: Iterable[Operation], ledger: bytes, token: Token | None) -> None:
+        self._blocking.save(before, durable=False, token=token)
+        self._blocking.apply(operations, ledger, token)
 
     async def _call(self, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
         if self._thread is None:

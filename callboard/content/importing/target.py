@@ -5,6 +5,7 @@ from collections.abc import Iterable, Iterator
 from itertools import islice
 from typing import Literal, get_args
 
+from callboard.backends.fence import Token
 from callboard.backends.repository import Attempting, Delete, Entry, Operation, Repository
 from callboard.content.importing.found import Found
 from callboard.errors import RepositoryOccupied, RepositoryUnavailable, RequestRefused, Undecodable
@@ -49,25 +50,27 @@ class Target:
             self._found = Found(await asyncio.to_thread(self._list))
         return ledger
 
-    async def apply(self, operations: Iterable[Operation], ledger: bytes) -> None:
+    async def apply(self, operations: Iterable[Operation], ledger: bytes, token: Token | None = None) -> None:
         """See ``Repository.apply``."""
         left, operations = await self._spared(operations)
-        await self._repository.apply(operations, left.wrap(ledger))
+        await self._repository.apply(operations, left.wrap(ledger), token)
         self._found = left
 
-    async def attempt(self, before: bytes, operations: Iterable[Operation], ledger: bytes) -> None:
+    async def attempt(
+        self, before: bytes, operations: Iterable[Operation], ledger: bytes, token: Token | None = None
+    ) -> None:
         """See ``Attempting``."""
         left, operations = await self._spared(operations)
         if isinstance(self._repository, Attempting):
-            await self._repository.attempt(self._found.wrap(before), operations, left.wrap(ledger))
+            await self._repository.attempt(self._found.wrap(before), operations, left.wrap(ledger), token)
         else:
-            await self._repository.save(self._found.wrap(before), durable=False)
-            await self._repository.apply(operations, left.wrap(ledger))
+            await self._repository.save(self._found.wrap(before), durable=False, token=token)
+            await self._repository.apply(operations, left.wrap(ledger), token)
         self._found = left
 
-    async def save(self, ledger: bytes, durable: bool = True) -> None:
+    async def save(self, ledger: bytes, durable: bool = True, token: Token | None = None, reset: bool = False) -> None:
         """See ``Repository.save``."""
-        await self._repository.save(self._found.wrap(ledger), durable)
+        await self._repository.save(self._found.wrap(ledger), durable, token, reset)
 
     async def close(self) -> None:
         """See ``Repository.close``."""

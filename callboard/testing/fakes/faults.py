@@ -6,6 +6,7 @@ from contextlib import asynccontextmanager
 from dataclasses import replace
 from random import Random
 
+from callboard.backends.fence import Token
 from callboard.backends.log import Capability, Log
 from callboard.backends.logs.passing_log import P, PassingLog, T
 from callboard.backends.repository import Entry, Operation, Repository
@@ -86,15 +87,15 @@ class FaultyRepository:
         async with self._faults.around(RepositoryUnavailable):
             return await self._repository.open(occupied)
 
-    async def apply(self, operations: Iterable[Operation], ledger: bytes) -> None:
+    async def apply(self, operations: Iterable[Operation], ledger: bytes, token: Token | None = None) -> None:
         """See ``Repository``."""
         async with self._faults.around(RepositoryUnavailable):
-            await self._repository.apply(operations, ledger)
+            await self._repository.apply(operations, ledger, token)
 
-    async def save(self, ledger: bytes, durable: bool = True) -> None:
+    async def save(self, ledger: bytes, durable: bool = True, token: Token | None = None, reset: bool = False) -> None:
         """See ``Repository``."""
         async with self._faults.around(RepositoryUnavailable):
-            await self._repository.save(ledger, durable)
+            await self._repository.save(ledger, durable, token, reset)
 
     async def close(self) -> None:
         """See ``Repository``."""

@@ -5,6 +5,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from functools import partial
 
+from callboard.backends.fence import Fence, Token
 from callboard.backends.repositories.occupation import refuse_content
 from callboard.backends.repositories.operation_check import check_content, check_operation
 from callboard.backends.repositories.paths import check_path, parent_of, with_parents
@@ -24,10 +25,13 @@ class Node:
 
 @dataclass(slots=True)
 class MemoryStore:
-    """What survives a repository's process: the content by path, the ledger, and who has it open."""
+    """What survives a repository's process: the content by path, the ledger, the highest token of a leader, and who
+    has it open.
+    """
 
     tree: dict[str, Node] = field(default_factory=lambda: {"/": Node(EntryKind.FOLDER, 0o755)})
     ledger: bytes = b""
+    token: Token | None = None
     holder: "MemoryRepository | None" = None
 
     def crash(self) -> None:
@@ -75,19 +79,28 @@ class MemoryRepository:
         self.store.holder = self
         return self.store.ledger
 
-    async def apply(self, operations: Iterable[Operation], ledger: bytes) -> None:
+    async def apply(self, operations: Iterable[Operation], ledger: bytes, token: Token | None = None) -> None:
         """See ``Repository.apply``."""
         self._check_open()
+        Fence(self.store.token).admit(token)
         tree = dict(self.tree)
         for operation in operations:
             check_operation(operation)
             _carry_out(tree, operation)
-        self.store.tree, self.store.ledger = tree, ledger
+        self.store.tree, self.store.ledger, self.store.token = tree, ledger, token
 
-    async def save(self, ledger: bytes, durable: bool = True) -> None:  # noqa: ARG002 - nothing here is durable
+    async def save(
+        self,
+        ledger: bytes,
+        durable: bool = True,  # noqa: ARG002 - nothing here is durable
+        token: Token | None = None,
+        reset: bool = False,
+    ) -> None:
         """See ``Repository.save``."""
         self._check_open()
-        self.store.ledger = ledger
+        if not reset:
+            Fence(self.store.token).admit(token)
+        self.store.ledger, self.store.token = ledger, token
 
     async def close(self) -> None:
         """See ``Repository.close``."""

@@ -12,8 +12,10 @@ from pathlib import Path
 
 import pytest
 
+from callboard.backends.fence import Token
 from callboard.backends.repositories.folder.store import FolderStore
 from callboard.backends.repository import Operation
+from callboard.errors import LeaderReplaced
 from callboard.testing.conformance.repository.every_change import NEW, OLD
 from callboard.testing.conformance.repository.harness import Shape, shape
 
@@ -27,6 +29,8 @@ CALLS_MAX = 1000
 
 NESTED_EVERY = 19 if "CALLBOARD_LONG" in os.environ else 101
 """Recovery is itself killed at every step, for one in so many of the first kills."""
+
+FIVE, SIX, SEVEN = (Token("log", epoch) for epoch in (5, 6, 7))
 
 State = tuple[bytes, dict[str, Shape]]
 
@@ -49,10 +53,22 @@ def settled(root: Path) -> State:
         store.close()
 
 
-def prepare(root: Path, operations: tuple[Operation, ...], ledger: bytes) -> State:
+def admits(root: Path, token: Token | None) -> bool:
+    """Whether the repository takes a write with this token."""
+    store = FolderStore(root)
+    try:
+        store.save(store.open(), token=token)
+    except LeaderReplaced:
+        return False
+    finally:
+        store.close()
+    return True
+
+
+def prepare(root: Path, operations: tuple[Operation, ...], ledger: bytes, token: Token | None = None) -> State:
     store = FolderStore(root)
     store.open()
-    store.apply(operations, ledger)
+    store.apply(operations, ledger, token)
     store.close()
     return settled(root)
 
@@ -93,17 +109,17 @@ def apply_new(root: Path) -> Callable[[], None]:
     def body() -> None:
         store = FolderStore(root)
         store.open()
-        store.apply(NEW, b"new")
+        store.apply(NEW, b"new", SEVEN)
 
     return body
 
 
 @pytest.fixture
 def template(tmp_path: Path) -> tuple[Path, State, State]:
-    """A repository in its old state, and what the old and the new state are."""
-    old = prepare(tmp_path / "old", OLD, b"old")
+    """A repository in its old state, by the leader of epoch 5, and what the old and the new state are."""
+    old = prepare(tmp_path / "old", OLD, b"old", FIVE)
     shutil.copytree(tmp_path / "old", tmp_path / "new", symlinks=True)
-    new = prepare(tmp_path / "new", NEW, b"new")
+    new = prepare(tmp_path / "new", NEW, b"new", SEVEN)
     assert old[0] == b"old"
     assert new[0] == b"new"
     assert old[1] != new[1]
@@ -127,6 +143,7 @@ def test_a_kill_at_any_step_leaves_the_old_or_the_new_state(template: tuple[Path
             break
         outcomes.append(settled(root))
         assert outcomes[-1] in (old, new), f"killed before call {step}"
+        assert admits(root, SIX) == (outcomes[-1] == old), f"killed before call {step}"
     else:
         pytest.fail("the apply does not end")
     assert settled(root) == new
@@ -147,7 +164,8 @@ def test_a_kill_at_any_step_of_the_recovery_is_recovered_from(template: tuple[Pa
             if not killed_at(recovery_step, lambda root=root: settled(root)):  # type: ignore[misc]
                 break
             recoveries += 1
-            assert settled(root) in (old, new), f"killed before calls {step} and then {recovery_step}"
+            assert (found := settled(root)) in (old, new), f"killed before calls {step} and then {recovery_step}"
+            assert admits(root, SIX) == (found == old), f"killed before calls {step} and then {recovery_step}"
         assert settled(root) == settled(broken)
     assert recoveries > 100
 
@@ -173,3 +191,26 @@ def test_a_kill_during_a_save_never_goes_back(tmp_path: Path, durable: bool) -> 
     assert settled(root) == (b"newest", content)
     assert ledgers == sorted(ledgers, key=[b"old", b"newer", b"newest"].index)
     assert set(ledgers) == {b"old", b"newer", b"newest"}
+
+
+def test_a_kill_during_the_saves_of_two_leaders_keeps_the_token_of_the_ledger(tmp_path: Path) -> None:
+    prepare(tmp_path / "old", OLD, b"old")
+
+    def body() -> None:
+        store = FolderStore(root)
+        store.open()
+        store.save(b"five", durable=False, token=FIVE)
+        store.save(b"five again", durable=False, token=FIVE)
+        store.save(b"seven", durable=False, token=SEVEN)
+
+    ledgers = []
+    for step in range(1, CALLS_MAX):
+        root = fresh_copy(tmp_path / "old", "killed")
+        if not killed_at(step, body):
+            break
+        ledger, _ = settled(root)
+        ledgers.append(ledger)
+        assert admits(root, None) == (ledger == b"old")
+        assert admits(root, SIX) == (ledger != b"seven")
+    assert settled(root)[0] == b"seven"
+    assert set(ledgers) == {b"old", b"five", b"five again", b"seven"}

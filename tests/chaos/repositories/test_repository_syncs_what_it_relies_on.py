@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from callboard.backends.fence import Token
 from callboard.backends.repositories.folder.store import FolderStore
 from callboard.testing.conformance.repository.every_change import NEW, OLD
 
@@ -103,6 +104,20 @@ def test_a_durable_save_is_on_the_disk_when_it_returns(tmp_path: Path, monkeypat
     store.save(b"durable")
     assert unsynced.paths == set()
     store.save(b"draft", durable=False)
+    assert unsynced.paths == {tmp_path / ".callboard", tmp_path / ".callboard/draft1"}
+    store.close()
+
+
+def test_the_first_write_of_a_leader_is_on_the_disk_even_if_it_is_a_draft(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = FolderStore(tmp_path)
+    store.open()
+    unsynced = Unsynced(tmp_path, monkeypatch)
+    for epoch in (5, 7):
+        store.save(b"first", durable=False, token=Token("log", epoch))
+        assert unsynced.paths == set()
+    store.save(b"second", durable=False, token=Token("log", 7))
     assert unsynced.paths == {tmp_path / ".callboard", tmp_path / ".callboard/draft1"}
     store.close()
 

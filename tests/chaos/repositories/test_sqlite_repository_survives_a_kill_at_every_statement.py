@@ -11,9 +11,13 @@ from pathlib import Path
 
 import pytest
 
+from callboard.backends.fence import Token
 from callboard.backends.repositories.sqlite.store import SqliteStore
+from callboard.errors import LeaderReplaced
 from callboard.testing.conformance.repository.every_change import NEW, OLD
 from callboard.testing.conformance.repository.harness import Shape, shape
+
+FIVE, SIX, SEVEN = (Token("log", epoch) for epoch in (5, 6, 7))
 
 STATEMENTS_MAX = 1000
 """No run makes more statements, or it does not end."""
@@ -26,6 +30,18 @@ def settled(path: Path) -> tuple[bytes, dict[str, Shape]]:
         return ledger, {entry.path: shape(entry) for entry in store.entries("/", deep=True)}
     finally:
         store.close()
+
+
+def admits(path: Path, token: Token) -> bool:
+    """Whether the repository takes a write with this token."""
+    store = SqliteStore(path)
+    try:
+        store.save(store.open(), token=token)
+    except LeaderReplaced:
+        return False
+    finally:
+        store.close()
+    return True
 
 
 class _DyingStore(SqliteStore):
@@ -52,8 +68,8 @@ def killed_at(path: Path, statement: int) -> bool:
         try:
             store = _DyingStore(path, statement)
             store.open()
-            store.apply(NEW, b"new")
-            store.save(b"newer", durable=False)
+            store.apply(NEW, b"new", SEVEN)
+            store.save(b"newer", durable=False, token=SEVEN)
             os.kill(os.getpid(), signal.SIGTERM)
         finally:
             os._exit(1)
@@ -66,9 +82,9 @@ def killed_at(path: Path, statement: int) -> bool:
 def test_a_kill_before_any_statement_leaves_the_old_or_the_new_state(tmp_path: Path) -> None:
     states = []
     store = SqliteStore(tmp_path / "old.db")
-    for operations, ledger in ((OLD, b"old"), (NEW, b"new")):
+    for operations, ledger, token in ((OLD, b"old", FIVE), (NEW, b"new", SEVEN)):
         store.open()
-        store.apply(operations, ledger)
+        store.apply(operations, ledger, token)
         store.close()
         states.append(settled(tmp_path / "old.db"))
         if ledger == b"old":
@@ -81,6 +97,7 @@ def test_a_kill_before_any_statement_leaves_the_old_or_the_new_state(tmp_path: P
         if not killed_at(path, statement):
             break
         outcomes.append(settled(path))
+        assert admits(path, SIX) == (outcomes[-1] == old)
     else:
         pytest.fail("the apply does not end")
     assert settled(path) == (b"newer", new[1])

@@ -8,6 +8,7 @@ from callboard.errors import (
     BlobDamaged,
     BlobUnavailable,
     CallboardError,
+    LeaderReplaced,
     NameLapsed,
     PackageError,
     RepositoryError,
@@ -37,7 +38,7 @@ class NextStep(Enum):
 
 def judge(error: CallboardError, attempts: int, settings: SubscriberSettings) -> NextStep:
     """What to do after attempt number ``attempts`` has failed with this error."""
-    if isinstance(error, RepositoryError | BlobUnavailable | NameLapsed):
+    if isinstance(error, RepositoryError | BlobUnavailable | NameLapsed | LeaderReplaced):
         return NextStep.WAIT
     damaged = isinstance(error, BlobDamaged)  # a publisher can replace it at any time, like a missing one
     if isinstance(error, PackageError | SchemaTooNew | Undecodable) and not damaged:

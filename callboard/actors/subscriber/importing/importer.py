@@ -41,7 +41,7 @@ from callboard.actors.subscriber.quarantine.retry_held import HeldRetry
 from callboard.actors.subscriber.settings import SubscriberSettings
 from callboard.actors.subscriber.startup.startup import OPEN, Startup
 from callboard.content.survey import Survey
-from callboard.errors import RepositoryError
+from callboard.errors import LeaderReplaced, RepositoryError
 from callboard.messages.distribution.ledger import Ledger
 from callboard.messages.distribution.mailbox import (
     Admitted,
@@ -213,7 +213,7 @@ def _repository_answered(it: Parts, outcome: Done | Failed) -> Iterator[Decided]
             yield from it.failures.tell(outcome, it.state.ledger)
             tried = it.held if attempt.owner == HeldRetry.OWNER else it.head
             yield from tried.failed(attempt, error, it.now)
-            if isinstance(error, RepositoryError):
+            if isinstance(error, RepositoryError | LeaderReplaced):
                 it.state.doubt(attempt)
                 it.startup.open = False
                 yield OpenRepository()

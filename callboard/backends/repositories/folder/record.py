@@ -1,6 +1,7 @@
 """The file that carries a ledger and, as the intent, the steps that belong to it.
 
-A line of JSON (format, serial, draft, size), the ledger, one step a line as JSON, and the sha-256 of all that.
+A line of JSON (format, serial, draft, size, and the token if there is one), the ledger, one step a line as JSON, and
+the sha-256 of all that.
 """
 
 import hashlib
@@ -10,14 +11,18 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from callboard.backends.fence import Token
 from callboard.backends.local.disk import write_all
 from callboard.backends.repositories.folder.plan import Step
 from callboard.backends.repositories.paths import check_path
 from callboard.backends.repository import EntryKind
 from callboard.errors import RequestRefused, SchemaTooNew
 
-FORMAT = 1
+FORMAT = 2
 """Incremented with every change that an older version would misread."""
+
+UNFENCED_FORMAT = 1
+"""The format without a token, which an older version can read."""
 
 _STEPS_A_WRITE = 500
 
@@ -32,12 +37,15 @@ class Torn(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """A ledger and its steps. ``serial`` counts the durable ledgers, ``draft`` the drafts after the durable one."""
+    """A ledger and its steps. ``serial`` counts the durable ledgers, ``draft`` the drafts after the durable one.
+    ``token`` is the highest one of a leader.
+    """
 
     serial: int
     draft: int
     ledger: bytes
     steps: Sequence[Step] = ()
+    token: Token | None = None
 
 
 def write_record(path: Path, record: Record, durable: bool, folder: int | None = None) -> None:
@@ -52,7 +60,8 @@ def write_record(path: Path, record: Record, durable: bool, folder: int | None =
             write_all(descriptor, data)
 
         sizes = {"serial": record.serial, "draft": record.draft, "ledger": len(record.ledger)}
-        header = {"format": FORMAT, **sizes}
+        fence = {} if record.token is None else {"token": [record.token.log_id, record.token.leader_epoch]}
+        header = {"format": FORMAT if fence else UNFENCED_FORMAT, **sizes, **fence}
         write(json.dumps(header).encode() + b"\n" + record.ledger + b"\n")
         for start in range(0, len(record.steps), _STEPS_A_WRITE):
             steps = record.steps[start : start + _STEPS_A_WRITE]
@@ -83,6 +92,7 @@ def read_record(path: Path, folder: int | None = None) -> Record | None:
         header = json.loads(head)
         version, size = int(header["format"]), int(header["ledger"])
         serial, draft = int(header["serial"]), int(header["draft"])
+        token = _token(*header["token"]) if "token" in header else None
     except _SENSELESS:
         raise Torn from None
     if version > FORMAT:
@@ -91,7 +101,7 @@ def read_record(path: Path, folder: int | None = None) -> Record | None:
     if hashlib.sha256(body).hexdigest().encode() != digest:
         raise Torn
     try:
-        return Record(serial, draft, rest[:size], [_step(line) for line in rest[size + 1 : -64].splitlines()])
+        return Record(serial, draft, rest[:size], [_step(line) for line in rest[size + 1 : -64].splitlines()], token)
     except _SENSELESS:
         raise Torn from None
 
@@ -104,6 +114,10 @@ def _opened(path: Path, flags: int, folder: int | None) -> int:
     except OSError as error:
         error.filename = str(path)
         raise
+
+
+def _token(log_id: object, leader_epoch: int) -> Token:
+    return Token(str(log_id), int(leader_epoch))
 
 
 def _step(line: bytes) -> Step:

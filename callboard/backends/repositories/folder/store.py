@@ -5,6 +5,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import AbstractContextManager, suppress
 from pathlib import Path
 
+from callboard.backends.fence import Fence, Token
 from callboard.backends.local.disk import disk_errors
 from callboard.backends.repositories.descent import Descent
 from callboard.backends.repositories.folder.plan import Plan
@@ -29,6 +30,7 @@ class FolderStore:
         self._state: State | None = None
         self._settled = False
         self._serial = self._draft = 0
+        self._token: Token | None = None
 
     def entries(self, path: str, deep: bool) -> Iterator[Entry]:
         """Read the content; works without ``open``, and sees a half-finished apply while one is running."""
@@ -47,9 +49,9 @@ class FolderStore:
                 self._refuse_content()
             return ledger
 
-    def apply(self, operations: Iterable[Operation], ledger: bytes) -> None:
+    def apply(self, operations: Iterable[Operation], ledger: bytes, token: Token | None = None) -> None:
         """Stage, write the intent, roll forward. The rename of the intent is the commit."""
-        state = self._begin()
+        state = self._begin(token)
         stage = Stage(state.stage, self._own_errors)
         try:
             with self._own_errors():
@@ -72,21 +74,21 @@ class FolderStore:
             raise
         with self._own_errors():
             if not steps:
-                self._write_ledger(state, ledger)
+                self._write_ledger(state, ledger, token)
             else:
-                record = Record(self._serial + 1, 0, ledger, steps)
+                record = Record(self._serial + 1, 0, ledger, steps, token)
                 state.write("intent", record)
                 self._carry_out(state, record)
         self._settled = True
 
-    def save(self, ledger: bytes, durable: bool = True) -> None:
+    def save(self, ledger: bytes, durable: bool = True, token: Token | None = None, reset: bool = False) -> None:
         """Replace the ledger, or with ``durable=False`` the older of the drafts."""
-        state = self._begin()
+        state = self._begin(token, reset)
         with self._own_errors():
-            if durable:
-                self._write_ledger(state, ledger)
+            if durable or token != self._token:
+                self._write_ledger(state, ledger, token)
             else:
-                record = Record(self._serial, self._draft + 1, ledger)
+                record = Record(self._serial, self._draft + 1, ledger, token=token)
                 state.write_draft(record)
                 self._draft = record.draft
         self._settled = True
@@ -97,14 +99,16 @@ class FolderStore:
         if state is not None:
             state.close()
 
-    def _begin(self) -> State:
-        """Before a change: finish or undo an earlier one that failed; this may fail as well."""
+    def _begin(self, token: Token | None, reset: bool = False) -> State:
+        """Before a change: finish or undo an earlier one that failed, which may fail as well; then check the token."""
         if self._state is None:
             raise RepositoryUnavailable(f"{self._root} is not open; call open() first")
         with self._own_errors():
             self._state.check()
             if not self._settled:
                 self._settle(self._state)
+        if not reset:
+            Fence(self._token).admit(token)
         self._settled = False
         self._state.tree.forget("/")
         return self._state
@@ -122,7 +126,7 @@ class FolderStore:
         for draft in state.drafts():
             if draft.serial == newest.serial and draft.draft > newest.draft:
                 newest = draft
-        self._serial, self._draft = newest.serial, newest.draft
+        self._serial, self._draft, self._token = newest.serial, newest.draft, newest.token
         self._settled = True
         return newest.ledger
 
@@ -135,12 +139,12 @@ class FolderStore:
         # No sync: if a power failure undoes this rename, the intent is there again and is repeated harmlessly.
         # Any later sync of this folder makes the rename durable first.
         state.rename("intent", "ledger")
-        self._serial, self._draft = record.serial, 0
+        self._serial, self._draft, self._token = record.serial, 0, record.token
         state.clear_stage()
 
-    def _write_ledger(self, state: State, ledger: bytes) -> None:
-        state.write("ledger", Record(self._serial + 1, 0, ledger))
-        self._serial, self._draft = self._serial + 1, 0
+    def _write_ledger(self, state: State, ledger: bytes, token: Token | None) -> None:
+        state.write("ledger", Record(self._serial + 1, 0, ledger, token=token))
+        self._serial, self._draft, self._token = self._serial + 1, 0, token
 
     def _refuse_content(self) -> None:
         try:

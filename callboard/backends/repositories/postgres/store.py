@@ -4,6 +4,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 
 from callboard.backends.echo import quoted
+from callboard.backends.fence import Fence, Token
 from callboard.backends.postgres import asyncpg
 from callboard.backends.postgres.blocking import BlockingConnection
 from callboard.backends.postgres.migration import check_schema
@@ -23,7 +24,11 @@ LOCK_TIMEOUT = "500ms"
 _ROOT = """
     INSERT INTO entries(repository, path, kind, mode) VALUES ($1, '/', 0, 493)
     ON CONFLICT DO NOTHING"""
-_SAVE = "UPDATE repositories SET ledger = $2 WHERE id = $1"
+_OPEN = "SELECT ledger, log_id, leader_epoch FROM repositories WHERE id = $1"
+_RESET = "UPDATE repositories SET log_id = NULL, leader_epoch = NULL WHERE id = $1"
+_SAVE = """
+    UPDATE repositories SET ledger = $2, log_id = coalesce(log_id, $3), leader_epoch = greatest(leader_epoch, $4)
+    WHERE id = $1 RETURNING log_id, leader_epoch"""
 
 
 class PostgresStore:
@@ -39,6 +44,7 @@ class PostgresStore:
         self._source = PostgresSource(self._server)
         self._connection: BlockingConnection | None = None
         self._id = 0
+        self._highest: Token | None = None
 
     def entries(self, path: str, deep: bool) -> Iterator[Entry]:
         """Read the content as of the last apply; works without ``open``."""
@@ -55,7 +61,8 @@ class PostgresStore:
                 connection.close()
                 raise
             self._connection = connection
-        ledger = bytes(self._connection.value("SELECT ledger FROM repositories WHERE id = $1", self._id))
+        ((stored, *highest),) = self._connection.fetch(_OPEN, self._id)
+        ledger, self._highest = bytes(stored), _token(*highest)
         if not ledger and not occupied:
             try:
                 refuse_content(f"repository {quoted(self._server.repository)} of {self._server.name}", self._source)
@@ -64,21 +71,23 @@ class PostgresStore:
                 raise
         return ledger
 
-    def apply(self, operations: Iterable[Operation], ledger: bytes) -> None:
+    def apply(self, operations: Iterable[Operation], ledger: bytes, token: Token | None = None) -> None:
         """Carry out the operations in one transaction; its commit makes the new state valid."""
-        with self._transaction() as connection:
+        with self._transaction(token) as connection:
+            self._write(connection, ledger, token)
             content = PostgresContent(connection, self._id)
             for operation in operations:
                 check_operation(operation)
                 content.carry_out(operation)
-            connection.fetch(_SAVE, self._id, ledger)
 
-    def save(self, ledger: bytes, durable: bool = True) -> None:
+    def save(self, ledger: bytes, durable: bool = True, token: Token | None = None, reset: bool = False) -> None:
         """Replace the ledger; without ``durable`` the commit does not wait for the disk."""
-        with self._transaction() as connection:
-            if not durable:
+        with self._transaction(token) as connection:
+            if not durable and token == self._highest:
                 connection.fetch("SET LOCAL synchronous_commit = off")
-            connection.fetch(_SAVE, self._id, ledger)
+            if reset:
+                connection.fetch(_RESET, self._id)
+            self._write(connection, ledger, token)
 
     def close(self) -> None:
         """Close the session, which releases the lock."""
@@ -105,8 +114,16 @@ class PostgresStore:
         await connection.execute(_ROOT, number)
         return number
 
+    def _write(self, connection: BlockingConnection, ledger: bytes, token: Token | None) -> None:
+        """Store ledger and token, at the start of a transaction: the row's lock keeps the transactions of two leaders
+        apart, even behind a connection pool that breaks the lock of the session.
+        """
+        given = (None, None) if token is None else (token.log_id, token.leader_epoch)
+        (highest,) = connection.fetch(_SAVE, self._id, ledger, *given)
+        Fence(_token(*highest)).admit(token)
+
     @contextmanager
-    def _transaction(self) -> Iterator[BlockingConnection]:
+    def _transaction(self, token: Token | None) -> Iterator[BlockingConnection]:
         connection = self._connection
         if connection is None:
             raise RepositoryUnavailable(f"repository {quoted(self._server.repository)} is not open; call open() first")
@@ -114,7 +131,12 @@ class PostgresStore:
         try:
             yield connection
             connection.fetch("COMMIT")
+            self._highest = token
         except BaseException:
             with suppress(RepositoryUnavailable):
                 connection.fetch("ROLLBACK")
             raise
+
+
+def _token(log_id: str | None, leader_epoch: int) -> Token | None:
+    return None if log_id is None else Token(log_id, leader_epoch)

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
 
+from callboard.backends.fence import Fence, Token
 from callboard.backends.local.disk import disk_errors, take_lock
 from callboard.backends.repositories.occupation import refuse_content
 from callboard.backends.repositories.operation_check import check_operation
@@ -14,8 +15,11 @@ from callboard.backends.repositories.sqlite.source import SqliteSource
 from callboard.backends.repository import Entry, Operation
 from callboard.errors import RepositoryOccupied, RepositoryUnavailable, SchemaTooNew
 
-FORMAT = 1
+FORMAT = 2
 """``PRAGMA user_version``: incremented with every change that an older version would misread."""
+
+UNFENCED_FORMAT = 1
+"""The format without a token, which an older version can write."""
 
 APPLICATION_ID = 0x43424F41
 """``PRAGMA application_id``, the letters CBOA: tells a repository from another program's file."""
@@ -49,9 +53,13 @@ CREATE TABLE ledger (only INTEGER PRIMARY KEY CHECK (only = 1), content BLOB NOT
 INSERT INTO entries (path, kind, mode) VALUES ('/', 0, {0o755});
 INSERT INTO ledger VALUES (1, x'');
 PRAGMA application_id = {APPLICATION_ID};
-PRAGMA user_version = {FORMAT};
+PRAGMA user_version = {UNFENCED_FORMAT};
 COMMIT;
 """  # noqa: S608 - only constants
+
+_FENCE = (
+    "CREATE TABLE IF NOT EXISTS fence (only INTEGER PRIMARY KEY CHECK (only = 1), log_id TEXT, leader_epoch INTEGER)"
+)
 
 
 class SqliteStore:
@@ -85,10 +93,10 @@ class SqliteStore:
                 raise
         return bytes(ledger)
 
-    def apply(self, operations: Iterable[Operation], ledger: bytes) -> None:
+    def apply(self, operations: Iterable[Operation], ledger: bytes, token: Token | None = None) -> None:
         """Carry out the operations in one transaction; its commit makes the new state valid."""
         connection = self._connected()
-        with self._transaction(connection):
+        with self._transaction(connection, token):
             content = SqliteContent(connection, self._own_errors)
             for operation in operations:
                 check_operation(operation)
@@ -96,13 +104,14 @@ class SqliteStore:
             with self._own_errors():
                 connection.execute("UPDATE ledger SET content = ?", (ledger,))
 
-    def save(self, ledger: bytes, durable: bool = True) -> None:
+    def save(self, ledger: bytes, durable: bool = True, token: Token | None = None, reset: bool = False) -> None:
         """Replace the ledger; without ``durable`` the write-ahead log is not synced."""
         connection = self._connected()
         with self._own_errors():
+            durable = durable or token != _highest(connection)
             connection.execute(f"PRAGMA synchronous = {'FULL' if durable else 'NORMAL'}")
         try:
-            with self._transaction(connection), self._own_errors():
+            with self._transaction(connection, token, reset), self._own_errors():
                 connection.execute("UPDATE ledger SET content = ?", (ledger,))
         finally:
             with self._own_errors():
@@ -116,10 +125,13 @@ class SqliteStore:
             self._lock = None
 
     @contextmanager
-    def _transaction(self, connection: sqlite3.Connection) -> Iterator[None]:
+    def _transaction(self, connection: sqlite3.Connection, token: Token | None, reset: bool = False) -> Iterator[None]:
         with self._own_errors():
             connection.execute("BEGIN IMMEDIATE")
         try:
+            with self._own_errors():
+                if reset or Fence(_highest(connection)).admit(token):
+                    _keep(connection, token)
             yield
             with self._own_errors():
                 connection.execute("COMMIT")
@@ -189,6 +201,7 @@ class SqliteStore:
             connection.execute(f"PRAGMA journal_size_limit = {WAL_KEPT_BYTES}")
             if not tables:
                 connection.executescript(_SCHEMA)
+            connection.execute(_FENCE)
         except BaseException:
             connection.close()
             raise
@@ -207,3 +220,15 @@ class SqliteStore:
             raise RepositoryUnavailable(
                 f"{self._path}: {error}; restore it from a backup or choose another file"
             ) from error
+
+
+def _highest(connection: sqlite3.Connection) -> Token | None:
+    row = connection.execute("SELECT log_id, leader_epoch FROM fence").fetchone()
+    return Token(*row) if row else None
+
+
+def _keep(connection: sqlite3.Connection, token: Token | None) -> None:
+    connection.execute("DELETE FROM fence")
+    if token is not None:
+        connection.execute("INSERT INTO fence VALUES (1, ?, ?)", (token.log_id, token.leader_epoch))
+    connection.execute(f"PRAGMA user_version = {UNFENCED_FORMAT if token is None else FORMAT}")

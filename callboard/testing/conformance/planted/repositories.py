@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 
+from callboard.backends.fence import Token
 from callboard.backends.repository import Delete, Entry, EntryKind, Keep, Operation, Prune, Put
 from callboard.errors import BlobDamaged, CallboardError, PackageCorrupt
 from callboard.testing.conformance.repository import RepositoryHarness
@@ -13,25 +14,25 @@ from callboard.testing.fakes.memory_repository import MemoryRepository, MemorySt
 class ImportsOneByOne(MemoryRepository):
     """Changes the content before it knows that the import succeeds."""
 
-    async def apply(self, operations: Iterable[Operation], ledger: bytes) -> None:
+    async def apply(self, operations: Iterable[Operation], ledger: bytes, token: Token | None = None) -> None:
         for operation in operations:
-            await super().apply([operation], self.ledger)
-        await super().apply([], ledger)
+            await super().apply([operation], self.ledger, token)
+        await super().apply([], ledger, token)
 
 
 class MovesOnWithoutTheContent(MemoryRepository):
     """Stores the new position first, and keeps it when the content fails."""
 
-    async def apply(self, operations: Iterable[Operation], ledger: bytes) -> None:
-        await self.save(ledger)
-        await super().apply(operations, ledger)
+    async def apply(self, operations: Iterable[Operation], ledger: bytes, token: Token | None = None) -> None:
+        await self.save(ledger, token=token)
+        await super().apply(operations, ledger, token)
 
 
 class ImportsWithoutMovingOn(MemoryRepository):
     """Stores the content without the new position."""
 
-    async def apply(self, operations: Iterable[Operation], ledger: bytes) -> None:
-        await super().apply(operations, self.ledger)
+    async def apply(self, operations: Iterable[Operation], ledger: bytes, token: Token | None = None) -> None:
+        await super().apply(operations, self.ledger, token)
 
 
 class LosesTheOutbox(MemoryRepository):
@@ -41,12 +42,12 @@ class LosesTheOutbox(MemoryRepository):
         super().__init__(store)
         self._durable = self.store.ledger
 
-    async def apply(self, operations: Iterable[Operation], ledger: bytes) -> None:
-        await super().apply(operations, ledger)
+    async def apply(self, operations: Iterable[Operation], ledger: bytes, token: Token | None = None) -> None:
+        await super().apply(operations, ledger, token)
         self._durable = ledger
 
-    async def save(self, ledger: bytes, durable: bool = True) -> None:
-        await super().save(ledger, durable)
+    async def save(self, ledger: bytes, durable: bool = True, token: Token | None = None, reset: bool = False) -> None:
+        await super().save(ledger, durable, token, reset)
         self._durable = ledger if durable else self._durable
 
     async def close(self) -> None:
@@ -60,8 +61,8 @@ class PrefersADraft(MemoryRepository):
 
     _draft = b""
 
-    async def save(self, ledger: bytes, durable: bool = True) -> None:
-        await super().save(ledger, durable)
+    async def save(self, ledger: bytes, durable: bool = True, token: Token | None = None, reset: bool = False) -> None:
+        await super().save(ledger, durable, token, reset)
         self._draft = b"" if durable else ledger
 
     async def open(self, occupied: bool = False) -> bytes:
@@ -105,17 +106,40 @@ class NeedsNoOpening(MemoryRepository):
 class SwallowsErrors(MemoryRepository):
     """Claims to have imported what it refused."""
 
-    async def apply(self, operations: Iterable[Operation], ledger: bytes) -> None:
+    async def apply(self, operations: Iterable[Operation], ledger: bytes, token: Token | None = None) -> None:
         with suppress(CallboardError):
-            await super().apply(operations, ledger)
+            await super().apply(operations, ledger, token)
+
+
+class ForgetsTheToken(MemoryRepository):
+    """Keeps the highest token of a leader in memory only."""
+
+    async def open(self, occupied: bool = False) -> bytes:
+        self.store.token = None
+        return await super().open(occupied)
+
+
+class TrustsWritersWithoutToken(MemoryRepository):
+    """Checks a token only if there is one."""
+
+    async def save(self, ledger: bytes, durable: bool = True, token: Token | None = None, reset: bool = False) -> None:
+        await super().save(ledger, durable, token or self.store.token, reset)
+
+
+class RaisesTheTokenFirst(MemoryRepository):
+    """Stores a new token even if the write fails."""
+
+    async def apply(self, operations: Iterable[Operation], ledger: bytes, token: Token | None = None) -> None:
+        await self.save(self.ledger, token=token)
+        await super().apply(operations, ledger, token)
 
 
 class TakesADamagedBlobForADamagedPackage(MemoryRepository):
     """Gives a package up, although publishing its content again would repair it."""
 
-    async def apply(self, operations: Iterable[Operation], ledger: bytes) -> None:
+    async def apply(self, operations: Iterable[Operation], ledger: bytes, token: Token | None = None) -> None:
         try:
-            await super().apply(operations, ledger)
+            await super().apply(operations, ledger, token)
         except BlobDamaged as error:
             raise PackageCorrupt(*error.args) from error
 
@@ -126,8 +150,8 @@ class _Operates(MemoryRepository):
     def spoil(self, operation: Operation) -> Operation:
         raise AssertionError
 
-    async def apply(self, operations: Iterable[Operation], ledger: bytes) -> None:
-        await super().apply(map(self.spoil, operations), ledger)
+    async def apply(self, operations: Iterable[Operation], ledger: bytes, token: Token | None = None) -> None:
+        await super().apply(map(self.spoil, operations), ledger, token)
 
 
 class TrustsTheDigests(_Operates):

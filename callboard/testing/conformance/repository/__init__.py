@@ -13,6 +13,7 @@ from callboard.testing.conformance.repository import (
     atomicity,
     delete,
     export,
+    fencing,
     keep,
     ledger,
     occupied,
@@ -27,7 +28,7 @@ from callboard.testing.conformance.verdict import checks_of, verify
 Check = Callable[[RepositoryHarness], Awaitable[None]]
 
 ALL_CHECKS: tuple[Check, ...] = checks_of(
-    opening, occupied, ledger, put, keep, replace, delete, prune, atomicity, export
+    opening, occupied, ledger, put, keep, replace, delete, prune, atomicity, export, fencing
 )
 """Every check."""
 

@@ -5,6 +5,7 @@ from random import Random
 from typing import Protocol
 
 from callboard.actors.core.effects import ImportPackages
+from callboard.backends.fence import Token
 from callboard.backends.repository import Operation
 from callboard.errors import RepositoryUnavailable
 from callboard.testing.fakes.memory_repository import MemoryRepository, MemoryStore, Node
@@ -58,17 +59,17 @@ class SimulatedRepository(MemoryRepository):
         async with deed(RepositoryUnavailable):
             return await super().open(occupied)
 
-    async def apply(self, operations: Iterable[Operation], ledger: bytes) -> None:
+    async def apply(self, operations: Iterable[Operation], ledger: bytes, token: Token | None = None) -> None:
         """See ``Repository.apply``."""
         async with deed(RepositoryUnavailable):
-            await super().apply(operations, ledger)
+            await super().apply(operations, ledger, token)
             self._disk.durable = ledger
             self._witness().wrote(self.tree, ledger, True, self.importing)
 
-    async def save(self, ledger: bytes, durable: bool = True) -> None:
+    async def save(self, ledger: bytes, durable: bool = True, token: Token | None = None, reset: bool = False) -> None:
         """See ``Repository.save``."""
         async with deed(RepositoryUnavailable):
-            await super().save(ledger, durable)
+            await super().save(ledger, durable, token, reset)
             if durable:
                 self._disk.durable = ledger
             self._witness().wrote(self.tree, ledger, durable, None)

@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from callboard.backends.fence import Token
+from callboard.backends.repositories.folder import record
 from callboard.backends.repositories.folder.record import FORMAT
 from callboard.backends.repositories.folder.store import FolderStore
 from callboard.backends.repository import Delete, Operation, Prune
@@ -106,6 +108,20 @@ def test_the_state_of_a_newer_version_is_refused(root: Path, store: FolderStore)
     head, rest = ledger.read_bytes().split(b"\n", 1)
     ledger.write_bytes(json.dumps(json.loads(head) | {"format": FORMAT + 1}).encode() + b"\n" + rest)
     with pytest.raises(SchemaTooNew, match="upgrade callboard"):
+        store.open()
+    store.close()
+
+
+def test_no_older_version_opens_what_has_a_token(
+    store: FolderStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store.apply([], b"without")
+    monkeypatch.setattr(record, "FORMAT", 1)
+    assert store.open() == b"without"
+    monkeypatch.undo()
+    store.apply([], b"with", Token("log", 5))
+    monkeypatch.setattr(record, "FORMAT", 1)
+    with pytest.raises(SchemaTooNew):
         store.open()
     store.close()
 

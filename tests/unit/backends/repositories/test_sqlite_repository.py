@@ -7,9 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from callboard.backends.fence import Token
 from callboard.backends.repositories.sqlite import store as module
 from callboard.backends.repositories.sqlite.store import SqliteStore
-from callboard.errors import RepositoryOccupied, RepositoryUnavailable
+from callboard.errors import LeaderReplaced, RepositoryOccupied, RepositoryUnavailable, SchemaTooNew
 
 FULL = 2
 
@@ -46,4 +47,40 @@ def test_a_file_that_could_not_be_opened_again_is_said_to_be_closed(store: Sqlit
         store.open()
     with pytest.raises(RepositoryUnavailable, match="is not open; call open"):
         store.save(b"more")
+    store.close()
+
+
+def test_a_file_from_before_tokens_takes_one_and_then_no_older_version_opens_it(
+    store: SqliteStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store.open()
+    store.save(b"old")
+    store.close()
+    with closing(sqlite3.connect(tmp_path / "repository.db", isolation_level=None)) as older:
+        older.execute("DROP TABLE fence")
+        assert older.execute("PRAGMA user_version").fetchone() == (1,)
+    assert store.open() == b"old"
+    store.save(b"new", token=Token("log", 5))
+    with pytest.raises(LeaderReplaced):
+        store.save(b"without")
+    monkeypatch.setattr(module, "FORMAT", 1)
+    with pytest.raises(SchemaTooNew):
+        store.open()
+    monkeypatch.undo()
+    store.open()
+    store.save(b"reset", reset=True)
+    monkeypatch.setattr(module, "FORMAT", 1)
+    assert store.open() == b"reset"
+    store.close()
+
+
+def test_the_first_write_of_a_leader_is_synced_even_if_it_is_a_draft(store: SqliteStore) -> None:
+    store.open()
+    statements: list[str] = []
+    assert store._connection is not None
+    store._connection.set_trace_callback(statements.append)
+    for level in ("FULL", "NORMAL"):
+        statements.clear()
+        store.save(b"draft", durable=False, token=Token("log", 5))
+        assert next(each for each in statements if "synchronous" in each) == f"PRAGMA synchronous = {level}"
     store.close()

@@ -7,6 +7,7 @@ from callboard.errors import (
     BlobMissing,
     BlobUnavailable,
     CallboardError,
+    LeaderReplaced,
     PackageCorrupt,
     RepositoryUnavailable,
 )
@@ -164,10 +165,11 @@ def test_an_unavailable_blob_store_does_not_count_against_the_package() -> None:
     assert it.state()[0] is State.IDLE
 
 
-def test_an_unavailable_repository_does_not_count_against_the_package() -> None:
+@pytest.mark.parametrize("error", [RepositoryUnavailable, LeaderReplaced])
+def test_a_repository_that_cannot_be_written_does_not_count_against_the_package(error: type[CallboardError]) -> None:
     it = importing(max_retries=0)
     for _ in range(5):
-        it.fail(ImportPackages, RepositoryUnavailable("disk full"))
+        it.fail(ImportPackages, error("disk full"))
         it.done(OpenRepository, LEDGER)
         assert len(it.save_all()) == 1  # to find out whether it can be written
         assert it.state() == (State.WAITING, "disk full")
