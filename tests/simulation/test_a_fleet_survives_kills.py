@@ -27,6 +27,7 @@ from callboard.actors.runtime.supervision import Limits
 from callboard.actors.subscriber import SubscriberSettings
 from callboard.actors.worlds.world import AgentWorld
 from callboard.backends.blob_store import BlobStore
+from callboard.backends.fence import Token
 from callboard.backends.log import Log
 from callboard.backends.logs.memory import MemoryLog
 from callboard.backends.repository import EntryKind, Operation
@@ -81,8 +82,8 @@ class WatchedRepository(MemoryRepository):
         self._commits = commits
         self.importing: tuple[int, ...] = ()
 
-    async def apply(self, operations: Iterable[Operation], ledger: bytes) -> None:
-        await super().apply(operations, ledger)
+    async def apply(self, operations: Iterable[Operation], ledger: bytes, token: Token | None = None) -> None:
+        await super().apply(operations, ledger, token)
         self._commits += self.importing
 
 
