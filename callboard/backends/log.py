@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from enum import Flag, auto
 from typing import NamedTuple, Protocol
 
+from callboard.errors import LogReplaced
 from callboard.messages.record import NewRecord, Record
 
 READ_RECORDS_MAX = 1000
@@ -50,7 +51,8 @@ class Bounds(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Retention:
-    """What may be removed: a record that any of the given limits allows to go, but none from ``keep_from`` on.
+    """What may be removed: a record that any of the given limits allows to go, but none from ``keep_from`` on. With
+    ``log_id``, the offsets are of this incarnation of the topic, and nothing is removed from another one.
 
     A record's age comes from its time. A record dated more than ``AHEAD_NS`` ahead has no known age: it is removed with
     the next later record that is too old, so it neither blocks later records nor is removed while possibly young.
@@ -60,6 +62,16 @@ class Retention:
     older_than_s: float | None = None
     above_bytes: int | None = None
     keep_from: int | None = None
+    log_id: str = ""
+
+    def is_of(self, log_id: str) -> bool:
+        """Whether this incarnation of the topic may be trimmed."""
+        return self.log_id in ("", log_id)
+
+    def check(self, topic: str, log_id: str) -> None:
+        """Raise ``LogReplaced`` unless this incarnation of the topic may be trimmed."""
+        if not self.is_of(log_id):
+            raise LogReplaced(f"topic {topic!r} was replaced meanwhile; nothing was removed from the new one")
 
     def too_old(self, time_ns: int, now_ns: int) -> bool | None:
         """Whether a record with this time is older than the limit; None if its age is unknown."""
@@ -116,7 +128,8 @@ class Log(Protocol):
     async def trim(self, topic: str, retention: Retention) -> int:
         """Remove the oldest records that the retention allows, and return the new ``first``.
 
-        Raises ``NotSupported`` without ``Capability.TRIM``, and for ``above_bytes`` without ``TRIM_BYTES``.
+        Raises ``NotSupported`` without ``Capability.TRIM``, and for ``above_bytes`` without ``TRIM_BYTES``;
+        ``LogReplaced`` if the topic is not the incarnation that the retention names.
         """
 
     async def identity(self, topic: str) -> str:

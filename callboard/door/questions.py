@@ -57,6 +57,7 @@ ARGUMENTS: dict[str, Rule] = {
         older_than_s=optional(number(0, limits.DAYS_MAX * limits.DAY_S)),
         above_bytes=MOST,
         keep_from=MOST,
+        log_id=text(limits.ID_CHARS_MAX),
     ),
     "reason": text(limits.TEXT_CHARS_MAX),
     "author": text(limits.ID_CHARS_MAX),

@@ -124,6 +124,7 @@ class MemoryLog:
     async def trim(self, topic: str, retention: Retention) -> int:
         """See ``Log``."""
         held = self._topic(topic)
+        retention.check(topic, held.identity)
         held.drop(_removable(held.records, retention, self._clock()))
         return held.first
 

@@ -98,7 +98,7 @@ class Shortener:
                 self._not_before[fold.topic] = fold.next + max(limits.slack, len(needed))
                 return 0
             if not needed:
-                await self._log.trim(fold.topic, Retention(below_offset=below, keep_from=below))
+                await self._log.trim(fold.topic, Retention(below_offset=below, keep_from=below, log_id=log_id))
                 return count
             await self._repeat(fold, needed, now_ns)
             await fold.catch_up(self._unread, now_ns)

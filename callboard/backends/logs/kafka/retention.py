@@ -31,6 +31,10 @@ async def trim(cluster: Cluster, reader: Reader, name: str, retention: Retention
         below = max(below, await _behind_old(reader, name, since, kept, retention, now_ns))
     if retention.keep_from is not None:
         below = min(below, retention.keep_from)
+    if retention.log_id:  # the request names no incarnation, so look as late as possible
+        cluster.forget(name)
+        topic = await cluster.find(name)
+        retention.check(name, topic.identity)
     if below > first:
         request = DeleteRecordsRequest([(name, [(0, below)])], cluster.timeout_ms)
         _, _, error, *_ = await cluster.ask(topic, request, "any", error_at=2)

@@ -98,7 +98,9 @@ class PostgresLog(ProcessLog):
 
     async def trim(self, topic: str, retention_: Retention) -> int:
         """See ``Log``. Raises the low-water mark, then drops the partitions below it."""
-        return await self._look(topic, retention.trim, retention_, self._clock())
+        first = await self._look(topic, retention.trim, retention_, self._clock())
+        retention_.check(topic, await self.identity(topic))
+        return first
 
     async def identity(self, topic: str) -> str:
         """See ``Log``."""

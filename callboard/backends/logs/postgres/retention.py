@@ -18,13 +18,13 @@ _OLDEST_WITHIN = _FIRST.format(
         >= (SELECT total FROM records_{id} ORDER BY off DESC LIMIT 1) - $1""",
     order="ASC",
 )
-_RAISE = "UPDATE topics SET low = $2 WHERE id = $1 AND low < $2"
+_RAISE = "UPDATE topics SET low = $2 WHERE id = $1 AND low < $2 AND $3 IN ('', identity::text)"
 
 
 async def trim(db: Connection, topic_id: int, retention: Retention, now_ns: int) -> int:
-    """See ``Log.trim``."""
+    """See ``Log.trim``; of another incarnation nothing is removed, without an error."""
     below = await _lowest_staying(db, topic_id, retention, now_ns)
-    await db.execute(_RAISE, topic_id, below)
+    await db.execute(_RAISE, topic_id, below, retention.log_id)
     await db.execute("SELECT drop_partitions($1)", topic_id)
     return (await bounds(db, topic_id)).first
 

@@ -96,9 +96,10 @@ class SqliteLog(ProcessLog):
         """See ``Log``. Removes in slices, so that writers need not wait long; a cancellation leaves the rest."""
         held = await self._topic(topic)
         below = await self._run(held.reader.lowest_staying, retention, self._clock())
-        for step in (partial(remove_slice, below=below), give_back_slice):
+        for step in (partial(remove_slice, retention=retention, below=below), give_back_slice):
             while await held.writer().submit(step):  # noqa: ASYNC110 - a pause for the writers, not a poll
                 await asyncio.sleep(PAUSE_S)
+        retention.check(topic, await self.identity(topic))
         return (await self.bounds(topic)).first
 
     async def identity(self, topic: str) -> str:

@@ -3,6 +3,7 @@
 import sqlite3
 
 from callboard.backends.log import AHEAD_NS, Retention
+from callboard.backends.logs.sqlite.schema import identity
 
 SLICE_RECORDS = 500
 SLICE_BYTES = 1 << 20
@@ -43,8 +44,12 @@ def lowest_staying(db: sqlite3.Connection, retention: Retention, now_ns: int, en
     return min(max(limits), kept)
 
 
-def remove_slice(db: sqlite3.Connection, below: int) -> bool:
-    """Remove the oldest records below an offset, as many as one slice takes; False when none is left."""
+def remove_slice(db: sqlite3.Connection, retention: Retention, below: int) -> bool:
+    """Remove the oldest records below an offset, as many as one slice takes; False when none is left, or the file has
+    become another log: raising would fail the appends in the same transaction.
+    """
+    if not retention.is_of(identity(db)):
+        return False
     cut, size = 0, 0
     for offset, length in db.execute(_OLDEST, (below, SLICE_RECORDS)).fetchall():
         cut, size = offset, size + length

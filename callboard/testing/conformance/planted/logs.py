@@ -231,6 +231,13 @@ class TrimsOneTooMany(MemoryLog):
         return await super().trim(topic, retention)
 
 
+class TrimsAnyLog(MemoryLog):
+    """Applies offsets of another log."""
+
+    async def trim(self, topic: str, retention: Retention) -> int:
+        return await super().trim(topic, replace(retention, log_id=""))
+
+
 class TrimsWhatIsKept(MemoryLog):
     """Applies the limits alone, and removes what is still needed."""
 

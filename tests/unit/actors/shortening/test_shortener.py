@@ -177,6 +177,27 @@ def test_whoever_is_killed_between_repeating_and_removing_harms_nobody() -> None
     on_board(scenario)
 
 
+class ReplacedBeforeItsTrim(MemoryLog):
+    """A log that is replaced by another one just before it is trimmed."""
+
+    async def trim(self, topic: str, retention: Retention) -> int:
+        self._topic(topic).identity = "another"
+        return await super().trim(topic, retention)
+
+
+def test_a_log_in_the_place_of_the_one_that_was_read_is_not_trimmed() -> None:
+    async def scenario(board: Board) -> None:
+        board.log = ReplacedBeforeItsTrim(clock=lambda: board.now_ns)
+        for topic in (TOPICS.package, TOPICS.status, TOPICS.discovery, TOPICS.command):
+            await board.log.ensure(topic)
+        await board.announce("live", 100)
+        with pytest.raises(LogReplaced):
+            await board.shorten()
+        assert len(await board.records(TOPICS.discovery)) == 100
+
+    on_board(scenario)
+
+
 def test_any_number_may_shorten_at_once() -> None:
     async def scenario(board: Board) -> None:
         await board.announce("silent", offset=7)

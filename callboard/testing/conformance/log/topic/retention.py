@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from callboard.backends.log import Capability, Log, Retention
-from callboard.errors import NotSupported
+from callboard.errors import LogReplaced, NotSupported
 from callboard.testing.conformance.log.harness import LogHarness, fill, opened, read_all, texts
 from callboard.testing.conformance.verdict import given, raises
 
@@ -140,6 +140,17 @@ async def check_nothing_goes_from_where_everything_is_kept(harness: LogHarness) 
         assert await log.trim(harness.topic, replace(everything, keep_from=offsets[3])) == offsets[3]
         assert await log.trim(harness.topic, replace(everything, keep_from=offsets[1])) == offsets[3]
         assert [record.offset for record in await read_all(log, harness.topic)] == offsets[3:]
+
+
+async def check_a_trim_by_offsets_of_another_log_removes_nothing(harness: LogHarness) -> None:
+    """An offset has a meaning only together with the identity of its topic."""
+    async with opened(harness, Capability.TRIM) as log:
+        offsets = await fill(log, harness.topic, 5)
+        retention = Retention(below_offset=offsets[2], log_id=await log.identity(harness.topic))
+        with raises(LogReplaced):
+            await log.trim(harness.topic, replace(retention, log_id="another"))
+        assert (await log.bounds(harness.topic)).first == offsets[0]
+        assert await log.trim(harness.topic, retention) == offsets[2]
 
 
 async def check_no_limit_removes_nothing(harness: LogHarness) -> None:
