@@ -13,9 +13,11 @@ from callboard.actors.runtime.simulated.simulated import Simulation
 from callboard.actors.topology.member import MemberSettings, actors
 from callboard.actors.topology.member.roles import RENEWER, VIEW_KEEPER
 from callboard.actors.worlds.world import AgentWorld
+from callboard.backends.log import Retention
 from callboard.backends.logs.memory import MemoryLog
 from callboard.errors import CallboardError, LogUnavailable
 from callboard.messages.question import Question
+from callboard.messages.record import NewRecord, Record
 from callboard.messages.topology.cluster_state import EMPTY, ClusterSettings, ClusterState
 from callboard.messages.topology.member_mail import (
     AcknowledgeView,
@@ -23,6 +25,7 @@ from callboard.messages.topology.member_mail import (
     ClusterNews,
     LeaveCluster,
     LeftCluster,
+    MemberProblem,
     PropertiesChanged,
     WatchCluster,
 )
@@ -47,6 +50,9 @@ class FaultyWorld:
         result = await self._world.perform(effect)
         self._check()
         return result
+
+    def move_to(self, log: MemoryLog) -> None:
+        self._world = AgentWorld(log, MemoryBlobStore(lambda: 0), Path())
 
     def _check(self) -> None:
         if self.is_cut:
@@ -77,7 +83,7 @@ class Member:
         self.serve()
 
     def serve(self) -> None:
-        self._service = asyncio.ensure_future(self._serve())
+        self._service = self.cluster.simulation.loop.create_task(self._serve())
 
     def pause_service(self) -> None:
         assert self._service is not None
@@ -104,6 +110,10 @@ class Member:
         return self.news.state
 
     @property
+    def problem(self) -> MemberProblem | None:
+        return MemberProblem(self.news.problem) if self.news.problem else None
+
+    @property
     def order(self) -> str:
         return " ".join(member.instance for member in self.state.members)
 
@@ -122,6 +132,9 @@ class Member:
     def leave(self) -> LeftCluster:
         left: LeftCluster = self.cluster.simulation.run(self.ask(RENEWER, LeaveCluster(reason="test")))
         return left
+
+    def start_leaving(self) -> asyncio.Task[LeftCluster]:
+        return self.cluster.simulation.loop.create_task(self.ask(RENEWER, LeaveCluster(reason="test")))
 
     def change(self, **properties: str) -> PropertiesChanged:
         asked = ChangeProperties(set=tuple(properties.items()))
@@ -144,11 +157,10 @@ class Cluster:
 
     def __init__(self, folder: Path, seed: int = 1, settings: ClusterSettings = SETTINGS) -> None:
         self.simulation, self.folder, self.settings = Simulation(seed), folder, settings
-        self.new_log()
+        self.log = MemoryLog(lambda: self.simulation.clock.now().wall_ns, lambda: "original")
         self.members: list[Member] = []
-
-    def new_log(self) -> None:
-        self.log = MemoryLog(lambda: self.simulation.clock.now().wall_ns, lambda: f"log-{self.simulation.steps}")
+        self.started: list[Member] = []
+        self.lives = 0
 
     def __enter__(self) -> "Cluster":
         return self
@@ -161,11 +173,36 @@ class Cluster:
     def start(self, instance: str, incarnation: str = "", **options: Any) -> Member:
         options = {"founding": self.settings, **options}
         member = Member(
-            self, MemberSettings(TOPIC, instance, incarnation or f"{instance}{len(self.members)}", **options)
+            self, MemberSettings(TOPIC, instance, incarnation or f"{instance}{len(self.started)}", **options)
         )
         self.members.append(member)
+        self.started.append(member)
         self.simulation.run(member.start())
         return member
+
+    def records(self) -> list[Record]:
+        async def all_records() -> list[Record]:
+            await self.log.ensure(TOPIC)
+            first, _ = await self.log.bounds(TOPIC)
+            return await self.log.read(TOPIC, first, max_records=100_000, max_bytes=1 << 30)
+
+        return self.simulation.run(all_records())
+
+    def append(self, record: NewRecord) -> None:
+        self.simulation.run(self.log.append(TOPIC, [record]))
+
+    def trim(self, below: int) -> None:
+        self.simulation.run(self.log.trim(TOPIC, Retention(below_offset=below)))
+
+    def replace_log(self, kept: float, identity: str = "") -> None:
+        """Replace the log by a copy of this share of its records, with another identity if none is given."""
+        records = self.records()
+        self.log = MemoryLog(lambda: self.simulation.clock.now().wall_ns, lambda: identity or "copy")
+        self.simulation.run(self.log.ensure(TOPIC))
+        copied = [NewRecord(payload=it.payload, headers=it.headers) for it in records[: int(len(records) * kept)]]
+        self.simulation.run(self.log.append(TOPIC, copied))
+        for member in self.members:
+            member.world.move_to(self.log)
 
     def until(self, condition: Callable[[], bool], within_s: float = 60.0) -> float:
         """Let time pass until the condition holds; returns how long it took."""

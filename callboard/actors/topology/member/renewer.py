@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from random import Random
 
-from callboard.actors.core.backoff import RETRY
+from callboard.actors.core.backoff import Backoff
 from callboard.actors.core.decision import (
     After,
     Done,
@@ -71,8 +71,8 @@ class Renewer:
     Sends: MessageSent to the view keeper, before each message; LeaveCluster, when the service leaves. The answers, when
         what was asked is read back.
     Stores: nothing but the messages.
-    Timers: "renew", each ``renew_ms`` or a little earlier; what was not read back by then is said again. "retry", 0.1
-        to 5 s, while the log fails.
+    Timers: "renew", each ``renew_ms`` or a little earlier; what was not read back by then is said again. "retry", 0.1 s
+        to half of that, while the log fails.
     Gives up: founding, joining and renewing while the service shows no pulse; all, on a final problem.
     """
 
@@ -91,6 +91,8 @@ class Renewer:
         self._asked: dict[Origin, Asked] = {}
         self._draft: ProposeMessage | SnapshotMessage | None = None
         self._barriers = BarrierReading(settings.streams)
+        # All must be heard soon after the log is back, or the first would evict the others.
+        self._retry = Backoff(first_s=0.1, max_s=settings.renew_ms / 2000)
 
     def receive(self, message: Input, origin: Origin, now: Moment) -> Iterable[Effect]:
         """Handle one input."""
@@ -160,8 +162,9 @@ class Renewer:
         self._barriers.forget()
         self._busy = True
         self._attempt += 1
-        yield note("message.failed", "warning", attempt=self._attempt, error=str(failed.error))
-        yield After(RETRY_APPEND, RETRY.delay_s(self._attempt, self._rng))
+        level = "warning" if self._attempt == 1 else "debug"
+        yield note("message.failed", level, attempt=self._attempt, error=str(failed.error))
+        yield After(RETRY_APPEND, self._retry.delay_s(self._attempt, self._rng))
 
     # Questions.
 
@@ -177,11 +180,12 @@ class Renewer:
     def _answer(self) -> Iterable[Effect]:
         """Answer what was read back, and what can no longer be done."""
         state = self._news.state
+        if self._is_leaving and self._sent is None and self._seq >= 0:
+            self._left = True  # without a word, as it has said nothing yet
         ended = self._is_over or (self._me is None and (self._joined or self._left))
-        never = self._is_leaving and self._sent is None and self._seq >= 0
         for origin, asked in list(self._asked.items()):
             answer = asked.answer(self._settings, state) if self._me else None
-            if ended or never:
+            if ended:
                 answer = asked.farewell(state.view.epoch if self._joined else -1, self._news.detail)
             if answer is not None:
                 del self._asked[origin]
@@ -191,7 +195,8 @@ class Renewer:
 
     def _say(self, now: Moment) -> Iterable[Effect]:
         """Append the next message, one at a time: they are on the log in the order of their ``seq``."""
-        if self._busy or self._seq < 0 or self._is_over or (self._joined and self._me is None):
+        ended = self._is_over or self._left or (self._joined and self._me is None)
+        if ended or self._busy or self._seq < 0:
             return
         if self._needs_barriers and self._barriers.found is None:
             yield from self._barriers.read()

@@ -90,7 +90,9 @@ class ViewKeeper:
         self._seek(last(4 * settings.snapshot_every))
 
     def _seek(self, policy: StartPolicy) -> None:
-        self._follower = Follower(self._settings.topic, policy, self._rng, report=True)
+        its = self._settings
+        wait_s = its.renew_ms / 1000  # a replaced log is noticed at the next read
+        self._follower = Follower(its.topic, policy, self._rng, report=True, wait_s=wait_s)
         self._fold: ClusterFold | None = None
         self._first = self._start = self._previous = -1  # of the topic, of the reading, the last record read
 
