@@ -1,4 +1,4 @@
-"""A cluster of member agents in the simulated runtime, each with a service that acknowledges every view."""
+"""A cluster of member agents in the simulated runtime."""
 
 import asyncio
 from collections.abc import Callable
@@ -6,30 +6,20 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-from callboard.actors.core.agent import Agent, AgentSpec, World
+from callboard.actors.core.agent import AgentSpec, World
 from callboard.actors.core.decision import Perform
 from callboard.actors.core.effects import Append
 from callboard.actors.runtime.simulated.simulated import Simulation
 from callboard.actors.topology.member import MemberSettings, actors
-from callboard.actors.topology.member.roles import RENEWER, VIEW_KEEPER
 from callboard.actors.worlds.world import AgentWorld
-from callboard.backends.log import Retention
+from callboard.backends.log import Log, Retention
 from callboard.backends.logs.memory import MemoryLog
-from callboard.errors import CallboardError, LogUnavailable
-from callboard.messages.question import Question
+from callboard.errors import LogUnavailable
 from callboard.messages.record import NewRecord, Record
-from callboard.messages.topology.cluster_state import EMPTY, ClusterSettings, ClusterState
-from callboard.messages.topology.member_mail import (
-    AcknowledgeView,
-    ChangeProperties,
-    ClusterNews,
-    LeaveCluster,
-    LeftCluster,
-    MemberProblem,
-    PropertiesChanged,
-    WatchCluster,
-)
+from callboard.messages.topology.cluster_state import ClusterSettings
+from callboard.messages.topology.member_mail import LeftCluster
 from callboard.testing.fakes.memory_blob_store import MemoryBlobStore
+from tests.simulation.topology.service import Service
 
 TOPIC = "callboard.topology"
 SETTINGS = ClusterSettings(cluster_id="blue")
@@ -38,10 +28,13 @@ SETTINGS = ClusterSettings(cluster_id="blue")
 class FaultyWorld:
     """A member's way to the log, which can be cut, or slow for appends."""
 
-    def __init__(self, world: World) -> None:
-        self._world = world
+    def __init__(self, log: Log) -> None:
         self.is_cut = False
         self.append_s = 0.0
+        self.move_to(log)
+
+    def move_to(self, log: Log) -> None:
+        self._world = AgentWorld(log, MemoryBlobStore(lambda: 0), Path())
 
     async def perform(self, effect: Perform) -> Any:
         self._check()
@@ -51,9 +44,6 @@ class FaultyWorld:
         self._check()
         return result
 
-    def move_to(self, log: MemoryLog) -> None:
-        self._world = AgentWorld(log, MemoryBlobStore(lambda: 0), Path())
-
     def _check(self) -> None:
         if self.is_cut:
             raise LogUnavailable("the network is down")
@@ -62,105 +52,50 @@ class FaultyWorld:
         await self._world.close()
 
 
-class Member:
-    """A member agent, and its service: asks for news, acknowledges every view, and leads when it may."""
+class Member(Service):
+    """A member agent, its service, and what can happen to them."""
 
     def __init__(self, cluster: "Cluster", settings: MemberSettings) -> None:
-        self.cluster, self.settings = cluster, settings
-        self.world = FaultyWorld(AgentWorld(cluster.log, MemoryBlobStore(lambda: 0), cluster.folder))
-        self.news = ClusterNews(version=0, state=EMPTY)
-        self.acknowledges = True
-        self._service: asyncio.Task[None] | None = None
-        self.agent: Agent
+        super().__init__(settings, lambda: cluster.simulation.clock.now().mono_s)
+        self.simulation = cluster.simulation
+        self.world = FaultyWorld(cluster.log)
 
     async def start(self) -> None:
         async def world() -> World:
             return self.world
 
-        self.agent = await self.cluster.simulation.start(
-            AgentSpec(self.settings.incarnation, actors(self.settings), world)
-        )
-        self.serve()
+        spec = AgentSpec(self.settings.incarnation, actors(self.settings), world)
+        self.agent = await self.simulation.start(spec)
+        self.watch()
 
-    def serve(self) -> None:
-        self._service = self.cluster.simulation.loop.create_task(self._serve())
-
-    def pause_service(self) -> None:
-        assert self._service is not None
-        self._service.cancel()
-
-    async def _serve(self) -> None:
-        acked = -1
-        while True:
-            self.news = await self.ask(VIEW_KEEPER, WatchCluster(after=self.news.version, wait_ms=1000))
-            epoch = self.state.view.epoch
-            if epoch != acked and self.acknowledges and self.settings.is_member(self.state):
-                acked = epoch
-                asyncio.ensure_future(self.ask(RENEWER, AcknowledgeView(epoch=epoch)))  # noqa: RUF006 - ends with it
-
-    async def ask(self, role: str, question: Question[Any]) -> Any:
-        while True:
-            try:
-                return await self.agent.ask(role, question, 5.0)
-            except CallboardError:
-                await asyncio.sleep(0.1)
-
-    @property
-    def state(self) -> ClusterState:
-        return self.news.state
-
-    @property
-    def problem(self) -> MemberProblem | None:
-        return MemberProblem(self.news.problem) if self.news.problem else None
-
-    @property
-    def order(self) -> str:
-        return " ".join(member.instance for member in self.state.members)
-
-    @property
-    def stands(self) -> bool:
-        return self.news.standing_until_ms > self.cluster.simulation.clock.now().mono_s * 1000
-
-    @property
-    def leads(self) -> bool:
-        return self.stands and self.settings.leads(self.state)
-
-    @property
-    def is_settled(self) -> bool:
-        return self.state.view.settled == self.state.view.epoch >= 0
-
-    def leave(self) -> LeftCluster:
-        left: LeftCluster = self.cluster.simulation.run(self.ask(RENEWER, LeaveCluster(reason="test")))
-        return left
+    def watch(self) -> None:
+        self.serve(self.simulation.loop)
 
     def start_leaving(self) -> asyncio.Task[LeftCluster]:
-        return self.cluster.simulation.loop.create_task(self.ask(RENEWER, LeaveCluster(reason="test")))
-
-    def change(self, **properties: str) -> PropertiesChanged:
-        asked = ChangeProperties(set=tuple(properties.items()))
-        changed: PropertiesChanged = self.cluster.simulation.run(self.ask(RENEWER, asked))
-        return changed
+        return self.simulation.loop.create_task(self.leave())
 
     def crash(self) -> None:
-        self.pause_service()
-        self.cluster.simulation.cut_off(self.agent)
+        self.pause()
+        self.simulation.cut_off(self.agent)
 
     def kill(self, role: str) -> None:
-        self.cluster.simulation.run(self.agent.kill(role))
+        self.simulation.run(self.agent.kill(role))
 
     def suspend(self, seconds: float) -> None:
-        self.cluster.simulation.suspend(self.agent, seconds)
+        self.simulation.suspend(self.agent, seconds)
 
 
 class Cluster:
-    """Members by name, on one log."""
+    """Members on one log. ``members`` can be changed by a test; ``started`` are all."""
 
-    def __init__(self, folder: Path, seed: int = 1, settings: ClusterSettings = SETTINGS) -> None:
-        self.simulation, self.folder, self.settings = Simulation(seed), folder, settings
-        self.log = MemoryLog(lambda: self.simulation.clock.now().wall_ns, lambda: "original")
+    def __init__(self, seed: int = 1, settings: ClusterSettings = SETTINGS) -> None:
+        self.simulation, self.settings = Simulation(seed), settings
+        self.log = self._new_log("original")
         self.members: list[Member] = []
         self.started: list[Member] = []
-        self.lives = 0
+
+    def _new_log(self, identity: str) -> MemoryLog:
+        return MemoryLog(lambda: self.simulation.clock.now().wall_ns, lambda: identity)
 
     def __enter__(self) -> "Cluster":
         return self
@@ -171,14 +106,14 @@ class Cluster:
         self.simulation.close()
 
     def start(self, instance: str, incarnation: str = "", **options: Any) -> Member:
-        options = {"founding": self.settings, **options}
-        member = Member(
-            self, MemberSettings(TOPIC, instance, incarnation or f"{instance}{len(self.started)}", **options)
-        )
+        incarnation = incarnation or f"{instance}{len(self.started)}"
+        member = Member(self, MemberSettings(TOPIC, instance, incarnation, **{"founding": self.settings, **options}))
         self.members.append(member)
         self.started.append(member)
         self.simulation.run(member.start())
         return member
+
+    # The log.
 
     def records(self) -> list[Record]:
         async def all_records() -> list[Record]:
@@ -194,15 +129,17 @@ class Cluster:
     def trim(self, below: int) -> None:
         self.simulation.run(self.log.trim(TOPIC, Retention(below_offset=below)))
 
-    def replace_log(self, kept: float, identity: str = "") -> None:
-        """Replace the log by a copy of this share of its records, with another identity if none is given."""
+    def replace_log(self, kept: float, identity: str = "copy") -> None:
+        """Replace the log by a copy of this share of its records."""
         records = self.records()
-        self.log = MemoryLog(lambda: self.simulation.clock.now().wall_ns, lambda: identity or "copy")
+        self.log = self._new_log(identity)
         self.simulation.run(self.log.ensure(TOPIC))
         copied = [NewRecord(payload=it.payload, headers=it.headers) for it in records[: int(len(records) * kept)]]
         self.simulation.run(self.log.append(TOPIC, copied))
         for member in self.members:
             member.world.move_to(self.log)
+
+    # Time.
 
     def until(self, condition: Callable[[], bool], within_s: float = 60.0) -> float:
         """Let time pass until the condition holds; returns how long it took."""
@@ -212,7 +149,3 @@ class Cluster:
 
     def pass_s(self, seconds: float) -> None:
         self.simulation.run_for(seconds)
-
-    def agreed(self, order: str, *members: Member) -> Callable[[], bool]:
-        """Whether all of these members see this order, settled."""
-        return lambda: all(member.order == order and member.is_settled for member in members)

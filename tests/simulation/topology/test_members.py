@@ -1,7 +1,6 @@
 """Members in the simulated runtime: virtual time, real actors, and a log that can be cut off."""
 
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
@@ -11,14 +10,15 @@ from callboard.messages.topology.control_messages import LeaveMessage, MemberEve
 from callboard.messages.topology.member_mail import MemberProblem
 from callboard.messages.topology.reading import read
 from tests.simulation.topology.cluster import Cluster, Member
+from tests.simulation.topology.service import agreed
 
 EVICTED_WITHIN_S = 10 + 2 + 1
 """A lease, a renewal that shows that it is over, and the reading."""
 
 
 @pytest.fixture
-def cluster(tmp_path: Path) -> Iterator[Cluster]:
-    with Cluster(tmp_path) as cluster:
+def cluster() -> Iterator[Cluster]:
+    with Cluster() as cluster:
         yield cluster
 
 
@@ -26,9 +26,9 @@ def three(cluster: Cluster, **options: object) -> tuple[Member, Member, Member]:
     a = cluster.start("a", **options)
     cluster.until(lambda: a.leads)
     b = cluster.start("b", **options)
-    cluster.until(cluster.agreed("a b", a, b))
+    cluster.until(agreed("a b", a, b))
     c = cluster.start("c", **options)
-    cluster.until(cluster.agreed("a b c", a, b, c))
+    cluster.until(agreed("a b c", a, b, c))
     cluster.pass_s(5)
     return a, b, c
 
@@ -71,11 +71,11 @@ def test_members_keep_the_order_in_which_they_joined_and_the_first_leads(cluster
 
 def test_a_member_whose_service_does_not_watch_yet_does_not_join(cluster: Cluster) -> None:
     a = cluster.start("a")
-    a.pause_service()
+    a.pause()
     cluster.pass_s(20)
     assert not cluster.records()
 
-    a.serve()
+    a.watch()
 
     cluster.until(lambda: a.leads)
 
@@ -88,7 +88,7 @@ def test_a_crashed_leader_is_followed_within_a_lease_and_a_renewal(cluster: Clus
 
     a.crash()
 
-    assert cluster.until(cluster.agreed("b c", b, c)) < EVICTED_WITHIN_S
+    assert cluster.until(agreed("b c", b, c)) < EVICTED_WITHIN_S
     assert (b.leads, c.leads) == (True, False)
 
 
@@ -108,9 +108,9 @@ def test_a_member_that_stops_for_half_a_minute_while_it_leads_never_leads_beside
 def test_a_member_whose_service_shows_no_pulse_is_evicted(cluster: Cluster) -> None:
     a, b, c = three(cluster)
 
-    a.pause_service()
+    a.pause()
 
-    assert cluster.until(cluster.agreed("b c", b, c)) < 5 + EVICTED_WITHIN_S
+    assert cluster.until(agreed("b c", b, c)) < 5 + EVICTED_WITHIN_S
     assert b.leads
 
 
@@ -119,7 +119,7 @@ def test_a_member_that_does_not_acknowledge_is_evicted_after_the_deadline(cluste
     c.acknowledges = False
     d = cluster.start("d")
 
-    assert 10 < cluster.until(cluster.agreed("a b d", a, b, d)) < EVICTED_WITHIN_S
+    assert 10 < cluster.until(agreed("a b d", a, b, d)) < EVICTED_WITHIN_S
     assert c.news.problem == MemberProblem.EVICTED
 
 
@@ -127,7 +127,7 @@ def test_of_a_pair_the_other_takes_over(cluster: Cluster) -> None:
     a = cluster.start("a")
     cluster.until(lambda: a.leads)
     b = cluster.start("b")
-    cluster.until(cluster.agreed("a b", a, b))
+    cluster.until(agreed("a b", a, b))
 
     a.crash()
 
@@ -140,9 +140,9 @@ def test_of_a_pair_the_other_takes_over(cluster: Cluster) -> None:
 def test_a_member_that_leaves_is_followed_at_once_and_says_nothing_more(cluster: Cluster) -> None:
     a, b, c = three(cluster)
 
-    left = a.leave()
+    left = cluster.simulation.run(a.leave())
 
-    assert cluster.until(cluster.agreed("b c", b, c)) < 1
+    assert cluster.until(agreed("b c", b, c)) < 1
     assert left.epoch == b.state.view.epoch
     cluster.until(lambda: a.news.problem == MemberProblem.LEFT)
     cluster.pass_s(20)
@@ -154,18 +154,18 @@ def test_a_member_that_leaves_before_it_has_joined_is_not_in_the_cluster(cluster
     a, b, _ = three(cluster)
 
     for name in ("d", "e", "f", "g"):
-        cluster.start(name).leave()
+        cluster.simulation.run(cluster.start(name).leave())
 
     cluster.pass_s(5)
-    cluster.until(cluster.agreed("a b c", a, b))
+    cluster.until(agreed("a b c", a, b))
 
 
 def test_one_that_was_never_watched_leaves_without_a_word(cluster: Cluster) -> None:
     a = cluster.start("a")
-    a.pause_service()
+    a.pause()
     cluster.pass_s(1)
 
-    assert a.leave().epoch == -1
+    assert cluster.simulation.run(a.leave()).epoch == -1
     assert not cluster.records()
 
 
@@ -179,7 +179,7 @@ def test_a_leave_waits_until_the_log_is_back(cluster: Cluster) -> None:
 
     a.world.is_cut = False
 
-    cluster.until(cluster.agreed("b c", b, c), 5)
+    cluster.until(agreed("b c", b, c), 5)
     cluster.until(task.done, 5)
 
 
@@ -193,7 +193,7 @@ def test_of_two_processes_with_one_id_the_second_is_told(cluster: Cluster) -> No
 
     cluster.until(lambda: twin.news.problem == MemberProblem.DUPLICATE_ID, 10)
     cluster.pass_s(20)
-    assert cluster.agreed("a b c", a, b, c)()
+    assert agreed("a b c", a, b, c)()
     assert a.leads
     assert not twin.stands
 
@@ -204,7 +204,7 @@ def test_a_restarted_member_that_knows_its_former_life_is_back_at_once_and_last(
 
     again = cluster.start("a", "again", previous="a0")
 
-    assert cluster.until(cluster.agreed("b c a", b, c, again)) < 1
+    assert cluster.until(agreed("b c a", b, c, again)) < 1
     assert b.leads
 
 
@@ -227,7 +227,7 @@ def test_a_member_that_was_replaced_does_not_replace_its_successor(cluster: Clus
     cluster.until(lambda: a.news.problem == MemberProblem.TAKEN_OVER)
     cluster.pass_s(30)
 
-    assert cluster.agreed("b c a", b, c, copy)()
+    assert agreed("b c a", b, c, copy)()
     assert not a.stands
 
 
@@ -279,7 +279,7 @@ def test_a_renewal_that_takes_long_counts_from_when_it_was_sent(cluster: Cluster
 
 @pytest.mark.parametrize("kept", [1.0, 0.5])
 def test_a_replaced_log_ends_the_standing_at_once(cluster: Cluster, kept: float) -> None:
-    a, b, c = members = three(cluster)
+    members = three(cluster)
 
     cluster.replace_log(kept)
     took = cluster.until(lambda: not any(member.stands for member in members))
@@ -317,7 +317,7 @@ def test_a_member_starts_from_a_snapshot_of_a_trimmed_topic(cluster: Cluster) ->
 
     d = cluster.start("d", snapshot_every=30)
 
-    cluster.until(cluster.agreed("a b c d", a, b, c, d), 2)
+    cluster.until(agreed("a b c d", a, b, c, d), 2)
     assert d.state.view == a.state.view
 
 
@@ -341,7 +341,7 @@ def test_a_member_that_lags_behind_the_trimmed_part_goes_on_from_the_snapshot(cl
 
     cluster.until(lambda: c.stands, 8)
 
-    assert cluster.agreed("a b c", a, b, c)()
+    assert agreed("a b c", a, b, c)()
 
 
 # Actors that are killed.
@@ -365,14 +365,14 @@ def test_killed_actors_cost_the_member_nothing(cluster: Cluster, role: str) -> N
 def test_a_member_whose_view_keeper_restarts_after_the_eviction_does_not_join_again(cluster: Cluster) -> None:
     a, b, c = three(cluster)
     a.world.is_cut = True
-    cluster.until(cluster.agreed("b c", b, c))
+    cluster.until(agreed("b c", b, c))
     a.kill(VIEW_KEEPER)
     a.world.is_cut = False
 
     cluster.until(lambda: a.news.problem == MemberProblem.EVICTED, 10)
     cluster.pass_s(20)
 
-    assert cluster.agreed("b c", b, c)()
+    assert agreed("b c", b, c)()
 
 
 # Properties.
@@ -382,18 +382,18 @@ def test_changed_properties_are_read_back_and_the_view_stays(cluster: Cluster) -
     a, b, c = three(cluster)
     epoch = a.state.view.epoch
 
-    changed = b.change(role="search", zone="1")
+    changed = cluster.simulation.run(b.change(role="search", zone="1"))
     cluster.until(lambda: bool(a.state.member("b").properties), 1)  # type: ignore[union-attr]
 
     assert changed.problem == ""
     assert dict(a.state.member("b").properties) == {"role": "search", "zone": "1"}  # type: ignore[union-attr]
     assert c.state.view.epoch == epoch
-    assert b.change(role="search").offset == changed.offset
+    assert cluster.simulation.run(b.change(role="search")).offset == changed.offset
 
 
 def test_too_many_properties_are_refused(cluster: Cluster) -> None:
     _, b, _ = three(cluster)
 
-    changed = b.change(**{f"name{number}": "1" for number in range(65)})
+    changed = cluster.simulation.run(b.change(**{f"name{number}": "1" for number in range(65)}))
 
     assert "the most is 64" in changed.problem

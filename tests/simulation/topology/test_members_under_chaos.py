@@ -1,6 +1,5 @@
 """Members to which everything happens at random, in virtual time."""
 
-from pathlib import Path
 from random import Random
 
 import pytest
@@ -41,13 +40,13 @@ def meddle(cluster: Cluster, dice: Random) -> None:
 
 def replace(cluster: Cluster, member: Member, **options: str) -> None:
     cluster.members.remove(member)
-    cluster.lives += 1
-    cluster.start(member.settings.instance, f"{member.settings.instance}{cluster.lives}", **options)
+    life = f"{member.settings.instance}-{cluster.simulation.steps}"
+    cluster.start(member.settings.instance, life, **options)
 
 
 @pytest.mark.parametrize("seed", range(6))
-def test_no_two_lead_at_once_and_in_the_end_all_agree(tmp_path: Path, seed: int) -> None:
-    with Cluster(tmp_path, seed) as cluster:
+def test_no_two_lead_at_once_and_in_the_end_all_agree(seed: int) -> None:
+    with Cluster(seed) as cluster:
         dice = Random(seed)
         for name in "abcd":
             cluster.start(name)
