@@ -10,7 +10,7 @@ from callboard.actors.topology.administration import administer
 from callboard.actors.topology.joining import join, leave
 from callboard.actors.topology.lease_clock import ticked
 from callboard.actors.topology.proposing import propose
-from callboard.actors.topology.reporting import ack, proceeded, properties, suspect
+from callboard.actors.topology.reporting import ack, lead, proceeded, properties, suspect
 from callboard.actors.topology.verdict import Reason, Refused, Ruling, Verdict
 from callboard.messages.event import replaced
 from callboard.messages.record import Record
@@ -19,6 +19,7 @@ from callboard.messages.topology.control_messages import (
     AckMessage,
     AdminMessage,
     JoinMessage,
+    LeaderMessage,
     LeaveMessage,
     PropertiesMessage,
     ProposeMessage,
@@ -129,6 +130,7 @@ RULES: dict[type[MemberEvent], Callable[[ClusterState, Any], Ruling]] = {
     ProposeMessage: propose,
     AckMessage: ack,
     SuspectMessage: suspect,
+    LeaderMessage: lead,
     AdminMessage: administer,
 }
 """The rule for each message. It gets the state with the clock advanced, so ``state.offset`` is the record's own."""

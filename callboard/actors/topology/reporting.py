@@ -1,4 +1,4 @@
-"""The rules for acknowledgements, properties and suspicions."""
+"""The rules for acknowledgements, properties, suspicions, and what the leader writes."""
 
 from callboard.actors.topology.joining import in_force
 from callboard.actors.topology.proposing import overdue
@@ -7,7 +7,7 @@ from callboard.actors.topology.views import with_member
 from callboard.errors import Undecodable
 from callboard.messages.event import replaced
 from callboard.messages.topology.cluster_state import AckPolicy, ClusterMember, ClusterState
-from callboard.messages.topology.control_messages import AckMessage, PropertiesMessage, SuspectMessage
+from callboard.messages.topology.control_messages import AckMessage, LeaderMessage, PropertiesMessage, SuspectMessage
 from callboard.messages.topology.limits import check_properties
 
 
@@ -63,6 +63,15 @@ def suspect(state: ClusterState, event: SuspectMessage) -> Ruling:
     others = [name for name in target.suspected_by if name != event.instance]
     suspecting = others if event.withdrawn else [*others, event.instance]
     return with_member(state, replaced(target, suspected_by=tuple(sorted(suspecting))))
+
+
+def lead(state: ClusterState, event: LeaderMessage) -> Ruling:
+    """Accept what the present leader writes; it changes nothing here."""
+    leading = state.view.leader, state.view.leader_epoch
+    if leading != (event.instance, event.leader_epoch):
+        its = f"{event.instance} writes as the leader of epoch {event.leader_epoch}"
+        return Refused(Reason.NOT_LEADING, f"{its}, but {leading[0]} leads since epoch {leading[1]}")
+    return state
 
 
 def _sender(state: ClusterState, instance: str) -> ClusterMember:

@@ -42,6 +42,8 @@ class Reason(StrEnum):
     """The target renewed its lease in time."""
     ACK_NOT_DUE = "ack_not_due"
     OVER_BUDGET = "over_budget"
+    NOT_LEADING = "not_leading"
+    """Another member leads, or leads since another epoch."""
     FROZEN = "frozen"
     DRAINING = "draining"
     DIVERGED = "diverged"

@@ -92,6 +92,16 @@ class SuspectMessage(MemberEvent):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class LeaderMessage(MemberEvent):
+    """Something that only the leader may write, for the service to read: accepted only while the sender is the leader
+    that ``leader_epoch`` says. The payload means nothing to the cluster.
+    """
+
+    leader_epoch: int
+    payload: bytes = b""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class EvictCommand(Event):
     """Remove the member, even if its lease runs."""
 
@@ -155,6 +165,6 @@ class SnapshotMessage(MemberEvent):
 
 CONTROL_MESSAGES: tuple[type[MemberEvent], ...] = (
     JoinMessage, RenewMessage, PropertiesMessage, LeaveMessage, ProposeMessage, AckMessage, SuspectMessage,
-    AdminMessage, SnapshotMessage,
+    LeaderMessage, AdminMessage, SnapshotMessage,
 )  # fmt: skip
 """Every message of the control topic."""

@@ -15,6 +15,7 @@ from callboard.messages.topology.control_messages import (
     DrainCommand,
     EvictCommand,
     JoinMessage,
+    LeaderMessage,
     LeaveMessage,
     PropertiesMessage,
     ProposeMessage,
@@ -38,6 +39,9 @@ PROPERTIES_BYTES_MAX = 16 << 10
 """Names and values of one member's properties."""
 
 TAGS_MAX = 32
+
+PAYLOAD_BYTES_MAX = 64 << 10
+"""Every member reads what the leader writes; larger content belongs into a package."""
 
 MEMBERS_MAX = 1000
 """Every member reads every renewal: the load grows with the square of the members."""
@@ -125,6 +129,11 @@ def _suspect(event: SuspectMessage) -> None:
     check_name("target's incarnation", event.target_incarnation)
 
 
+def _leader(event: LeaderMessage) -> None:
+    size = len(event.payload)
+    demand(size <= PAYLOAD_BYTES_MAX, f"the payload has {size} bytes, and the most is {PAYLOAD_BYTES_MAX}")
+
+
 def _admin(event: AdminMessage) -> None:
     demand(len(event.commands) == 1, f"it has {len(event.commands)} commands, and there must be exactly one")
     (command,) = event.commands
@@ -203,6 +212,7 @@ _CHECKS: dict[type[Event], Callable[[Any], None]] = {
     LeaveMessage: lambda event: _barriers(event.barriers),
     ProposeMessage: _propose,
     SuspectMessage: _suspect,
+    LeaderMessage: _leader,
     AdminMessage: _admin,
     SnapshotMessage: _snapshot,
 }

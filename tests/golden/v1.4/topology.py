@@ -21,6 +21,7 @@ from callboard.messages.topology.control_messages import (
     Evidence,
     FreezeCommand,
     JoinMessage,
+    LeaderMessage,
     LeaveMessage,
     PropertiesMessage,
     ProposeMessage,
@@ -105,6 +106,7 @@ INSTANCES = [
     ),
     AckMessage(**BY, epoch=90, state_hash="00112233445566778899aabbccddeeff"),
     SuspectMessage(**BY, target="web-2", target_incarnation="beef", withdrawn=True, reason="no route"),
+    LeaderMessage(**BY, leader_epoch=90, payload=b"\x00shard 7"),
     AdminMessage(
         **BY, base=90, author="ann", reason="moving", evict=EVICT, drain=DRAIN, transfer=TRANSFER, freeze=FREEZE,
         configure=SETTINGS,

@@ -7,6 +7,7 @@ from callboard.messages.topology.control_messages import (
     AdminMessage,
     Evidence,
     JoinMessage,
+    LeaderMessage,
     LeaveMessage,
     ProposeMessage,
 )
@@ -47,6 +48,9 @@ class Oracle:
         self._structure(after)
         self._order(before, after)
         self._leads(before, after, event)
+        if isinstance(event, LeaderMessage) and verdict.accepted:
+            assert leader(before) == (event.instance, event.incarnation) == self.leaders.get(event.leader_epoch)
+            assert event.leader_epoch == max(self.leaders), "no leader writes after its successor"
         self._removals(before, after, event)
         self._settles(before, after)
         self.departed |= lives(before) - lives(after)

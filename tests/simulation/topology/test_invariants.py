@@ -21,6 +21,7 @@ from callboard.messages.topology.control_messages import (
     Evidence,
     FreezeCommand,
     JoinMessage,
+    LeaderMessage,
     LeaveMessage,
     PropertiesMessage,
     ProposeMessage,
@@ -41,7 +42,7 @@ LIFE = st.integers(1, 3)
 PASSES_MS = st.sampled_from([1, 300, 900, 1_900, 2_500, 4_000, 4_999, 9_000, 100_000, -700, -50_000])
 WORDS = ["join", "takeover", "renew", "renew", "renew", "renew", "all ack", "ack", "ack", "leave", "put", "suspect",
          "propose", "propose", "propose", "mute", "mute", "evict", "drain", "transfer", "freeze", "snapshot", "again",
-         "configure"]  # fmt: skip
+         "configure", "lead", "lead"]  # fmt: skip
 ACTION = st.tuples(st.sampled_from(WORDS), WHO, LIFE, WHO, PASSES_MS, st.integers(0, 9))
 ACTIONS = st.lists(ACTION, min_size=30, max_size=90)
 POLICIES = st.sampled_from(AckPolicy)
@@ -108,6 +109,8 @@ class Author:
             case "suspect":
                 life = target.incarnation if target else "x"
                 return SuspectMessage(**by, target=other, target_incarnation=life, withdrawn=dice % 2 == 0)
+            case "lead":
+                return LeaderMessage(**by, leader_epoch=view.leader_epoch if dice else max(self.oracle.leaders) - 2)
             case "propose" | "mute":
                 evidence = Evidence.SILENT if word == "propose" else Evidence.NO_ACK
                 if dice % 2 and self.state.members:

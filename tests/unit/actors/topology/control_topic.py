@@ -14,6 +14,7 @@ from callboard.messages.topology.control_messages import (
     Evidence,
     FreezeCommand,
     JoinMessage,
+    LeaderMessage,
     LeaveMessage,
     PropertiesMessage,
     ProposeMessage,
@@ -104,6 +105,10 @@ class Topic:
         life = life or f"{target}{self.lives[target] + 1}"
         said = SuspectMessage(**self.by(who), target=target, target_incarnation=life, withdrawn=withdrawn)
         return self.append(said)
+
+    def lead(self, who: str, leader_epoch: int | None = None) -> Verdict:
+        leader_epoch = self.state.view.leader_epoch if leader_epoch is None else leader_epoch
+        return self.append(LeaderMessage(**self.by(who), leader_epoch=leader_epoch, payload=b"x"))
 
     def command(self, base: int | None = None, **command: Any) -> Verdict:
         """Administrate: ``command(transfer="a")``, ``command(drain="a")``, ``command(freeze=True)``."""

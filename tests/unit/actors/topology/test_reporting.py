@@ -1,9 +1,10 @@
-"""The rules for acknowledgements, properties and suspicions."""
+"""The rules for acknowledgements, properties, suspicions, and what the leader writes."""
 
 import pytest
 
 from callboard.actors.topology.verdict import Reason
 from callboard.messages.topology.cluster_state import AckPolicy
+from callboard.messages.topology.control_messages import LeaderMessage
 from tests.unit.actors.topology.control_topic import LEASE_MS, Topic, but_for_the_record
 
 
@@ -146,3 +147,29 @@ def test_a_former_incarnation_cannot_be_suspected():
     topic.restart("b")
     assert topic.suspect("a", "b", life="b1").reason is Reason.NOT_A_MEMBER
     assert topic.suspect("a", "nobody").reason is Reason.NOT_A_MEMBER
+
+
+def test_only_the_leader_writes_as_the_leader_and_only_in_its_own_epoch():
+    topic = Topic("a", "b")
+    before = topic.state
+    assert topic.lead("a").accepted
+    assert but_for_the_record(topic.state) == but_for_the_record(before)
+    assert topic.lead("b").reason is Reason.NOT_LEADING
+    first = topic.state.view.leader_epoch
+    topic.command(transfer="b")
+    for who, epoch in (("a", first), ("a", None), ("b", first)):
+        assert topic.lead(who, epoch).reason is Reason.NOT_LEADING
+    assert topic.lead("b").accepted
+    topic.command(transfer="a")
+    assert topic.lead("a", first).reason is Reason.NOT_LEADING
+    assert topic.lead("a").accepted
+
+
+def test_what_a_former_life_of_the_leader_wrote_late_is_refused():
+    topic = Topic("a")
+    late = topic.by("a")
+    epoch = topic.state.view.leader_epoch
+    topic.restart("a")
+    verdict = topic.append(LeaderMessage(**late, leader_epoch=epoch))
+    assert verdict.reason is Reason.OTHER_INCARNATION
+    assert topic.lead("a", epoch).reason is Reason.NOT_LEADING
