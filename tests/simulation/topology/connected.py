@@ -6,6 +6,7 @@ from random import Random
 from callboard.actors.topology.announcements.connector import Connector, Timing
 from callboard.actors.topology.announcements.registry import Registry, Source
 from callboard.actors.topology.cluster_view import ClusterView, Instance
+from callboard.messages.event import replaced
 from callboard.messages.topology.cluster_state import Health
 from callboard.messages.topology.connector_limits import check_announcement
 
@@ -106,8 +107,9 @@ class Connected:
             connector.failed("no answer", self.now_ms)
             return
         check_announcement(said, node.name)
-        answer = other.registry.answer(node.name, said, self.now_ms)
-        if answer is None or self.rng.random() < 0.02:
+        other.registry.hear(Source(node.name, answered=False), said, self.now_ms)
+        answer = replaced(said, clusters=other.registry.said_to(node.name))
+        if self.rng.random() < 0.02:
             connector.failed("the answer was lost", self.now_ms)
             return
         check_announcement(answer, other.name)

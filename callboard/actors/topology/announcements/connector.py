@@ -35,28 +35,31 @@ class Timing:
 class Connector:
     """A connector of ``registry``'s instance to the first of ``urls`` that works; ``draw`` gives random numbers in 0-1.
 
-    ``url`` is the one in use, ``neighbour`` the instance that answered there, and ``problem`` why there is none.
+    ``url`` is the one in use, ``neighbour`` the instance that answered there, and ``problem`` why there is none;
+    ``source`` is what its answers are kept under.
     """
 
     def __init__(self, urls: tuple[str, ...], timing: Timing, registry: Registry, draw: Callable[[], float]) -> None:
         self.urls = urls
         self.url = self.neighbour = self.problem = ""
         self.due_ms = 0
-        self.answered_ms = -1
         self._timing, self._registry, self._draw = timing, registry, draw
-        self._source = Source(urls[0], answered=True)
+        self.source = Source(urls[0], answered=True)
         self._said: Clusters = ()
         self._stable_since_ms: int | None = None
         self._wait_ms = timing.interval_ms
+        self._was_mute = False
 
     def reconsider(self) -> None:
         """Make the next exchange due at once if there is something to say that the neighbour has not been told."""
-        if self.url and self._registry.said_to(self.neighbour) != self._said:
+        said = self._registry.said_to(self.neighbour)
+        if said is not None and (said != self._said if self.url else self._was_mute):
             self.due_ms = 0
 
     def request(self, neighbour: str, now_ms: int) -> Announcement | None:
         """What to send to this neighbour now; None while there is nothing to say."""
         clusters = self._registry.said_to(neighbour)
+        self._was_mute = clusters is None
         if clusters is None:
             return None
         is_stable = self._stable_since_ms is not None and self.url == self.urls[0] and clusters == self._said
@@ -65,12 +68,12 @@ class Connector:
 
     def answered(self, url: str, neighbour: str, said: Announcement, answer: Announcement, now_ms: int) -> bool:
         """Keep the answer to a request; returns whether there is news in it."""
-        is_news = self._registry.hear(self._source, replaced(answer, keep_ms=said.keep_ms), now_ms)
+        is_news = self._registry.hear(self.source, replaced(answer, keep_ms=said.keep_ms), now_ms)
         if is_news or said.clusters != self._said or self._stable_since_ms is None:
             self._stable_since_ms = now_ms
             self._wait_ms = self._timing.interval_ms
         self.url, self.neighbour, self.problem = url, neighbour, ""
-        self._said, self.answered_ms = said.clusters, now_ms
+        self._said = said.clusters
         self._wait(now_ms)
         return is_news
 

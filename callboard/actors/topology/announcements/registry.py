@@ -35,9 +35,10 @@ class Source(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Heard:
-    """The last announcement of a source, kept until ``until_ms`` on the reader's monotonic clock."""
+    """The last announcement of a source, heard and kept until these times on the reader's monotonic clock."""
 
     clusters: Clusters
+    heard_ms: int
     until_ms: int
 
 
@@ -58,7 +59,7 @@ class Registry:
             return False
         kept = tuple(each for each in announcement.clusters if self._me not in each.path)
         before = self.heard.get(source)
-        self.heard[source] = Heard(kept, now_ms + announcement.keep_ms)
+        self.heard[source] = Heard(kept, now_ms, now_ms + announcement.keep_ms)
         return before is None or before.clusters != kept
 
     def forget(self, source: Source) -> bool:
@@ -95,12 +96,6 @@ class Registry:
     def remote(self) -> tuple[RemoteCluster, ...]:
         """The same, as values for the service, ordered by cluster id."""
         return tuple(map(_remote, sorted(self.announced(), key=lambda each: (each.cluster_id, each.log_id))))
-
-    def answer(self, neighbour: str, announcement: Announcement, now_ms: int) -> Announcement | None:
-        """Hear the request of a neighbour; returns the answer, or None while there is nothing to say."""
-        self.hear(Source(neighbour, answered=False), announcement, now_ms)
-        clusters = self.said_to(neighbour)
-        return None if clusters is None else replaced(announcement, clusters=clusters)
 
     def said_to(self, neighbour: str) -> Clusters | None:
         """What to announce to a neighbour: the local cluster, and what others than it announced, nearest first.

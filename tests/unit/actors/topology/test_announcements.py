@@ -99,7 +99,7 @@ def test_what_is_announced_has_the_limits_of_an_announcement():
 
 
 def test_nothing_is_said_while_this_instance_is_in_no_view():
-    assert Registry("me", lambda: None).answer("a", said(cluster("x")), 0) is None
+    assert Registry("me", lambda: None).said_to("a") is None
     assert Registry("stranger", local).said_to("a") is None
 
 

@@ -1,0 +1,186 @@
+"""Connects a member of a cluster to other clusters."""
+
+import asyncio
+import contextlib
+import os
+import random
+import time
+from collections.abc import Callable, Iterable
+from contextlib import AsyncExitStack
+from dataclasses import dataclass
+from types import TracebackType
+
+from callboard.actors.topology.announcements.connector import Connector
+from callboard.actors.topology.announcements.registry import Registry, Source
+from callboard.actors.topology.announcements.remote_cluster import RemoteCluster
+from callboard.actors.topology.cluster_view import ClusterView
+from callboard.connectors.identity import MS_NS, Identity
+from callboard.connectors.incoming import Incoming
+from callboard.connectors.keys import ConnectorKey
+from callboard.connectors.outgoing import Outgoing
+from callboard.connectors.server import Server
+from callboard.connectors.settings import ConnectorSettings
+
+BETWEEN_S = 0.1
+"""The shortest time between two exchanges of a connector, however much changes."""
+
+WITHDRAW_S = 5.0
+"""How long the end of a process may wait for its neighbours to be told."""
+
+
+@dataclass(frozen=True, slots=True)
+class Link:
+    """A connector of this process, or a neighbour that connects to it (``url`` is empty then).
+
+    ``problem`` says why there is no exchange at the moment. ``clusters`` is how many clusters it announced,
+    ``silent_ms`` ago; None if nothing is known of it any more.
+    """
+
+    url: str
+    neighbour: str
+    clusters: int
+    silent_ms: int | None
+    problem: str
+
+
+class Connectors:
+    """The connectors of the instance ``instance``, from entering this context until leaving it.
+
+    Args:
+        settings: what to connect to, and who may connect.
+        instance: the id of this instance.
+        local: gives the view of the own cluster; None while there is none.
+        changed: called on the event loop when ``remote`` has changed.
+        clock: the time, in nanoseconds since 1970.
+        random_bytes: gives so many random bytes.
+        draw: gives random numbers between 0 and 1.
+
+    Raises ``ConfigError`` for settings that cannot work, or that would trust everybody.
+    """
+
+    def __init__(
+        self,
+        settings: ConnectorSettings,
+        *,
+        instance: str,
+        local: Callable[[], ClusterView | None],
+        changed: Callable[[], None] = lambda: None,
+        clock: Callable[[], int] = time.time_ns,
+        random_bytes: Callable[[int], bytes] = os.urandom,
+        draw: Callable[[], float] = random.random,
+    ) -> None:
+        settings.check()
+        self._settings, self._notify = settings, changed
+        self._identity = Identity(instance, settings.keys, clock, random_bytes)
+        self._registry = Registry(instance, local)
+        self._connectors = [Connector(urls, settings.timing, self._registry, draw) for urls in settings.urls]
+        self._wake = {connector: asyncio.Event() for connector in self._connectors}
+        self._remote: tuple[RemoteCluster, ...] = ()
+        self._server: Server | None = None
+        self._stack = AsyncExitStack()
+
+    @property
+    def port(self) -> int:
+        """The port that others may connect to; 0 if nothing listens."""
+        return self._server.port if self._server else 0
+
+    def remote(self) -> tuple[RemoteCluster, ...]:
+        """The other clusters, ordered by id. No instance is in two of them, and none in the local cluster."""
+        return self._remote
+
+    def links(self) -> tuple[Link, ...]:
+        """All connectors of this process, then all neighbours that connect to it."""
+        out = [
+            self._link(each.source, each.url or each.urls[0], each.neighbour, each.problem) for each in self._connectors
+        ]
+        into = [self._link(each, "", each.name, "") for each in self._registry.heard if not each.answered]
+        return (*out, *into)
+
+    def _link(self, source: Source, url: str, neighbour: str, problem: str) -> Link:
+        heard = self._registry.heard.get(source)
+        silent_ms = _monotonic_ms() - heard.heard_ms if heard else None
+        return Link(url, neighbour, len(heard.clusters) if heard else 0, silent_ms, problem)
+
+    def local_changed(self) -> None:
+        """Announce the local cluster at once where it is not known as it is now. Call it when the view has changed."""
+        self._changed()
+
+    def use_keys(self, keys: Iterable[ConnectorKey]) -> None:
+        """Use other keys from now on; the first one seals.
+
+        Raises ``ConfigError`` if there are none, or had been none.
+        """
+        self._identity.use(keys)
+
+    async def __aenter__(self) -> "Connectors":
+        """Listen and connect. Raises ``ConfigError`` if it cannot listen, or a certificate cannot be used."""
+        settings = self._settings
+        async with AsyncExitStack() as stack:
+            if settings.listen:
+                context = settings.tls.context(server=True) if settings.tls else None
+                app = Incoming(settings, self._identity, self._registry, self._changed, _monotonic_ms)
+                self._server = Server(app, settings.address(), context)
+                await self._server.start()
+                stack.push_async_callback(self._server.stop)
+            if self._connectors:
+                context = settings.tls.context(server=False) if settings.tls else None
+                outgoing = Outgoing(self._identity, context, _monotonic_ms)
+                stack.push_async_callback(outgoing.close)
+                stack.push_async_callback(self._withdraw, outgoing)
+                stack.push_async_callback(
+                    _end, [asyncio.create_task(self._keep(outgoing, c)) for c in self._connectors]
+                )
+            stack.push_async_callback(_end, [asyncio.create_task(self._expire())])
+            self._stack = stack.pop_all()
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Stop, and tell the neighbours so."""
+        await self._stack.aclose()
+
+    async def _keep(self, outgoing: Outgoing, connector: Connector) -> None:
+        """Exchange announcements whenever it is due."""
+        wake = self._wake[connector]
+        while True:
+            if await outgoing.exchange(connector):
+                self._changed()
+            connector.reconsider()
+            await asyncio.sleep(BETWEEN_S)
+            while (wait_ms := connector.due_ms - _monotonic_ms()) > 0:
+                wake.clear()
+                with contextlib.suppress(TimeoutError):
+                    await asyncio.wait_for(wake.wait(), wait_ms / 1000)
+
+    async def _expire(self) -> None:
+        while True:
+            await asyncio.sleep(self._settings.timing.interval_ms / 4000)
+            if self._registry.expire(_monotonic_ms()):
+                self._changed()
+
+    async def _withdraw(self, outgoing: Outgoing) -> None:
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(WITHDRAW_S):
+                await asyncio.gather(*map(outgoing.withdraw, self._connectors))
+
+    def _changed(self) -> None:
+        """Tell the service, and the neighbours that do not know it yet."""
+        remote = self._registry.remote()
+        if remote != self._remote:
+            self._remote = remote
+            self._notify()
+        for connector, wake in self._wake.items():
+            connector.reconsider()
+            wake.set()
+
+
+async def _end(tasks: Iterable[asyncio.Task[None]]) -> None:
+    for task in tasks:
+        task.cancel()
+        with contextlib.suppress(asyncio.CancelledError):
+            await task
+
+
+def _monotonic_ms() -> int:
+    return time.monotonic_ns() // MS_NS

@@ -1,0 +1,139 @@
+"""Seals announcements into envelopes, and opens envelopes: encrypted, authenticated and bound to one exchange."""
+
+import re
+import zlib
+from dataclasses import dataclass
+from struct import pack
+from typing import NamedTuple
+
+from cryptography.exceptions import InvalidTag
+
+from callboard.connectors.keys import ConnectorKey, KeyRing
+from callboard.errors import RequestRefused, Undecodable
+from callboard.messages.codec import decode, encode
+from callboard.messages.event import replaced
+from callboard.messages.signing import is_key_name
+from callboard.messages.topology.connector_messages import Announcement, Envelope
+from callboard.messages.topology.limits import check_name, demand
+
+PROTOCOL = 2
+"""The version of the messages. Version 1 is that of Apache Sling's connectors, which are not spoken."""
+
+PACKED_BYTES_MAX = 1 << 20
+"""A compressed announcement: thousands of instances with some properties."""
+
+BODY_BYTES_MAX = PACKED_BYTES_MAX + 4096
+"""With the fields of the envelope."""
+
+PLAIN_BYTES_MAX = 8 << 20
+RATIO_MAX = 100
+"""How much larger than compressed an announcement may be."""
+
+RATIO_FREE_BYTES = 64 << 10
+"""Below this, the ratio is of no concern."""
+
+NONCE_BYTES = 12
+
+_ADDRESS = re.compile(r"[A-Za-z0-9_.-]{1,100}:[0-9a-f]{32}")
+
+
+class Route(NamedTuple):
+    """What a message belongs to besides its own fields. An answer is bound to the request by the request's nonce."""
+
+    direction: str
+    method: str
+    path: str
+    asked: bytes = b""
+
+
+@dataclass(frozen=True, slots=True)
+class Opened:
+    """An envelope that is authentic, and the key that it was sealed with; None for one that is not sealed."""
+
+    envelope: Envelope
+    announcement: Announcement
+    key: ConnectorKey | None
+
+
+def sealed(key: ConnectorKey | None, route: Route, envelope: Envelope, announcement: Announcement) -> bytes:
+    """The bytes of the envelope with the announcement in it, encrypted with the key, if there is one.
+
+    Raises ``RequestRefused`` if the sender's own cluster is too large to be announced.
+    """
+    text = packed(announcement)
+    envelope = replaced(envelope, key_id=key.id if key else "")
+    if key:
+        text = key.cipher(route.direction).encrypt(envelope.nonce, text, _associated(route, envelope))
+    return encode(replaced(envelope, sealed=text))
+
+
+def opened(ring: KeyRing, route: Route, body: bytes) -> Opened:
+    """Open an envelope. Raises ``Undecodable`` if it was not sealed for this route with a key of the ring."""
+    demand(len(body) <= BODY_BYTES_MAX, f"it has {len(body)} bytes, and the most is {BODY_BYTES_MAX}")
+    envelope = decode(Envelope, body)
+    _check(envelope)
+    key = ring.by_id.get(envelope.key_id)
+    text = envelope.sealed
+    if ring.by_id:
+        demand(key is not None, f"it is sealed with key {envelope.key_id!r}, which is not known here")
+        assert key is not None
+        try:
+            text = key.cipher(route.direction).decrypt(envelope.nonce, text, _associated(route, envelope))
+        except InvalidTag as error:
+            raise Undecodable(f"it was altered, or the key {envelope.key_id!r} is another one there") from error
+    else:
+        demand(not envelope.key_id, f"it is sealed with key {envelope.key_id!r}, and there are no keys here")
+    announcement = Announcement() if envelope.protocol != PROTOCOL else unpacked(text)
+    return Opened(envelope, announcement, key)
+
+
+def packed(announcement: Announcement) -> bytes:
+    """The announcement compressed, within the limits; if it is too large, without the farthest clusters."""
+    while True:
+        data = encode(announcement)
+        for level in (6, 0):
+            text = zlib.compress(data, level)
+            if len(text) <= PACKED_BYTES_MAX and len(data) <= _plain_bytes_max(text):
+                return text
+        if len(announcement.clusters) == 1:
+            raise RequestRefused(
+                f"the cluster takes {len(data)} bytes, too many to be announced over connectors; shorten the "
+                "properties of its members",
+                code="too_large",
+            )
+        announcement = replaced(announcement, clusters=announcement.clusters[: len(announcement.clusters) // 2])
+
+
+def unpacked(text: bytes) -> Announcement:
+    """The announcement. Raises ``Undecodable`` if it is damaged, or out of the limits."""
+    most = _plain_bytes_max(text)
+    inflating = zlib.decompressobj()
+    try:
+        data = inflating.decompress(text, most + 1)
+    except zlib.error as error:
+        raise Undecodable("it is not compressed with zlib") from error
+    demand(len(data) <= most, f"{len(text)} bytes inflate to more than {most}")
+    demand(inflating.eof and not inflating.unused_data, "it ends too early or too late")
+    return decode(Announcement, data)
+
+
+def _plain_bytes_max(text: bytes) -> int:
+    return min(PLAIN_BYTES_MAX, max(RATIO_FREE_BYTES, RATIO_MAX * len(text)))
+
+
+def _check(envelope: Envelope) -> None:
+    """Refuse ids that could do harm where they are logged or compared, before anything else is done with them."""
+    demand(not envelope.key_id or is_key_name(envelope.key_id), "the key has an invalid name")
+    check_name("sender", envelope.sender.partition(":")[0])
+    for address in (envelope.sender, envelope.receiver):
+        demand(":" not in address or bool(_ADDRESS.fullmatch(address)), f"{address!r:.80} is not an address")
+    demand(len(envelope.nonce) == NONCE_BYTES, f"the nonce has {len(envelope.nonce)} bytes")
+    demand(envelope.sent_ms >= 0 and envelope.counter >= 0, "the time or the counter is negative")
+
+
+def _associated(route: Route, envelope: Envelope) -> bytes:
+    """What is authenticated besides the text: each part behind its length."""
+    texts = (route.direction, route.method, route.path, envelope.key_id, envelope.sender, envelope.receiver)
+    numbers = b"%d %d %d" % (envelope.protocol, envelope.sent_ms, envelope.counter)
+    parts = (*(text.encode() for text in texts), numbers, route.asked)
+    return b"callboard connector 2\0" + b"".join(pack(">Q", len(part)) + part for part in parts)

@@ -1,0 +1,80 @@
+"""Who this process is to others: it seals what it sends, and opens what it gets."""
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+
+from callboard.connectors.envelope import NONCE_BYTES, PROTOCOL, Opened, Route, opened, sealed
+from callboard.connectors.keys import ConnectorKey, KeyRing
+from callboard.errors import ConfigError
+from callboard.messages.topology.connector_messages import Announcement, Envelope
+from callboard.messages.topology.limits import demand
+
+MS_NS = 1_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A request that was sent: its route, envelope and key, which the answer must match."""
+
+    route: Route
+    envelope: Envelope
+    key: ConnectorKey | None
+    body: bytes
+
+
+class Identity:
+    """The instance ``me``. Its ``address`` names also this run of the process: what was sent to an earlier run does not
+    count again.
+    """
+
+    def __init__(
+        self, me: str, keys: Iterable[ConnectorKey], clock: Callable[[], int], random_bytes: Callable[[int], bytes]
+    ) -> None:
+        self.me = me
+        self.address = f"{me}:{random_bytes(16).hex()}"
+        self.ring = KeyRing(keys)
+        self._clock, self._random_bytes, self._counter = clock, random_bytes, 0
+
+    def use(self, keys: Iterable[ConnectorKey]) -> None:
+        """Use other keys from now on. Raises ``ConfigError`` if there are none, or had been none."""
+        ring = KeyRing(keys)
+        if bool(ring.by_id) != bool(self.ring.by_id):
+            raise ConfigError("keys can only be changed for others; to begin or end to use keys, restart")
+        self.ring = ring
+
+    def now_ms(self) -> int:
+        """The time, in milliseconds since 1970."""
+        return self._clock() // MS_NS
+
+    def ask(self, method: str, path: str, receiver: str, announcement: Announcement) -> Asked:
+        """A request to ``receiver``, an address, or empty if it is not known yet. Raises as ``sealed``."""
+        self._counter = max(self._counter + 1, self._clock())
+        route, key = Route("request", method, path), self.ring.sealing
+        envelope = self._envelope(self.me, receiver, self._counter)
+        return Asked(route, envelope, key, sealed(key, route, envelope, announcement))
+
+    def asked(self, method: str, path: str, body: bytes) -> Opened:
+        """Open a request. Raises ``Undecodable`` if it is not authentic."""
+        return opened(self.ring, Route("request", method, path), body)
+
+    def answer(self, method: str, path: str, request: Opened, announcement: Announcement) -> bytes:
+        """The answer to a request, sealed with its key. Raises as ``sealed``."""
+        asked = request.envelope
+        envelope = self._envelope(self.address, asked.sender, asked.counter)
+        return sealed(request.key, Route("answer", method, path, asked.nonce), envelope, announcement)
+
+    def answered(self, asked: Asked, body: bytes) -> tuple[str, Announcement]:
+        """The address that answered, and what. Raises ``Undecodable`` unless it is the authentic answer to this."""
+        keys = KeyRing([asked.key] if asked.key else [])
+        answer = opened(keys, Route("answer", asked.route.method, asked.route.path, asked.envelope.nonce), body)
+        its = answer.envelope
+        demand(its.protocol == PROTOCOL, f"the answer is in protocol {its.protocol}, and here it is {PROTOCOL}")
+        demand((its.receiver, its.counter) == (self.me, asked.envelope.counter), "the answer is to another request")
+        demand(":" in its.sender, "the answer does not say whose it is")
+        return its.sender, answer.announcement
+
+    def _envelope(self, sender: str, receiver: str, counter: int) -> Envelope:
+        return Envelope(
+            protocol=PROTOCOL, key_id="", sender=sender, receiver=receiver, sent_ms=self.now_ms(), counter=counter,
+            nonce=self._random_bytes(NONCE_BYTES), sealed=b"",
+        )  # fmt: skip

@@ -1,0 +1,110 @@
+"""Exchanges announcements with the clusters that this one connects to."""
+
+import asyncio
+import ssl
+from collections.abc import Callable
+from urllib.parse import urlsplit
+
+import httpx
+
+from callboard.actors.topology.announcements.connector import Connector
+from callboard.connectors.envelope import BODY_BYTES_MAX
+from callboard.connectors.identity import Identity
+from callboard.errors import NotAnswered, RequestRefused, Undecodable
+from callboard.escaping import escaped
+from callboard.logger import get_logger
+from callboard.messages.topology.connector_limits import check_announcement
+from callboard.messages.topology.connector_messages import Announcement
+
+ANSWER_S = 10.0
+"""How long an answer may take, the connection included."""
+
+_FAILURES = httpx.HTTPError, ssl.SSLError, TimeoutError, NotAnswered, RequestRefused, Undecodable
+
+_MEANINGS = {
+    400: "it does not accept the announcement, or speaks another protocol; see its log",
+    404: "nothing is there, or it refuses this address or key, or the clocks are too far apart; see its log",
+    503: "it is in no cluster at the moment",
+}
+
+
+class Outgoing:
+    """Calls URLs as ``identity``."""
+
+    def __init__(self, identity: Identity, context: ssl.SSLContext | None, monotonic_ms: Callable[[], int]) -> None:
+        self._identity, self._monotonic_ms = identity, monotonic_ms
+        self._addresses: dict[str, str] = {}
+        self._client = httpx.AsyncClient(
+            verify=context or ssl.create_default_context(), trust_env=False, timeout=ANSWER_S,
+            headers={"accept-encoding": "identity", "user-agent": "callboard"},
+        )  # fmt: skip
+        self._log = get_logger(instance=identity.me)
+
+    async def exchange(self, connector: Connector) -> bool:
+        """Exchange announcements over the first URL that works; returns whether the answer has news."""
+        former_url, former_address = connector.url, self._addresses.get(connector.url, "")
+        problems = []
+        for url in connector.urls:
+            try:
+                is_news = await self._exchanged(connector, url)
+            except _FAILURES as error:
+                problems.append(f"{url}: {escaped(error) or type(error).__name__}")
+                continue
+            if former_url and former_url != url and former_address != self._addresses[url]:
+                await self._withdraw(former_url, former_address)
+            return is_news
+        if not connector.problem:
+            self._log.warning("connector.failed", problems=problems)
+        connector.failed("; ".join(problems), self._monotonic_ms())
+        return False
+
+    async def withdraw(self, connector: Connector) -> None:
+        """Tell the neighbour that this process ends. If it cannot be told, the announcement expires there."""
+        if connector.url:
+            await self._withdraw(connector.url, self._addresses[connector.url])
+
+    async def close(self) -> None:
+        """Close all connections."""
+        await self._client.aclose()
+
+    async def _withdraw(self, url: str, address: str) -> None:
+        try:
+            await self._ask("DELETE", url, address, Announcement())
+        except _FAILURES as error:
+            self._log.info("announcement.left", url=url, reason=escaped(error))
+
+    async def _exchanged(self, connector: Connector, url: str) -> bool:
+        for _ in range(2):
+            address = self._addresses.get(url, "")
+            said = connector.request(address.partition(":")[0], self._monotonic_ms())
+            if said is None:
+                raise NotAnswered("this process is in no cluster at the moment, and has nothing to announce")
+            is_welcome, sender, answer = await self._ask("PUT", url, address, said)
+            neighbour = sender.partition(":")[0]
+            if neighbour == self._identity.me:
+                raise NotAnswered("it leads back to this process")
+            if is_welcome:
+                check_announcement(answer, neighbour)
+                return connector.answered(url, neighbour, said, answer, self._monotonic_ms())
+            self._addresses[url] = sender
+        raise NotAnswered("another process answers every time")
+
+    async def _ask(self, method: str, url: str, address: str, said: Announcement) -> tuple[bool, str, Announcement]:
+        """Send a request; returns whether it was sent to the one who answered, its address, and the answer.
+
+        Raises ``NotAnswered`` for another status, and ``Undecodable`` for an answer that is not authentic.
+        """
+        asked = self._identity.ask(method, urlsplit(url).path, address, said)
+        async with asyncio.timeout(ANSWER_S), self._client.stream(method, url, content=asked.body) as response:
+            if response.status_code not in {200, 409}:
+                meaning = _MEANINGS.get(response.status_code, "it is no connector")
+                raise NotAnswered(f"HTTP {response.status_code}: {meaning}")
+            body = bytearray()
+            async for chunk in response.aiter_raw():
+                body += chunk
+                if len(body) > BODY_BYTES_MAX:
+                    raise Undecodable(f"the answer has more than {BODY_BYTES_MAX} bytes")
+        sender, answer = self._identity.answered(asked, bytes(body))
+        if response.status_code == 200 and sender != address:
+            raise Undecodable("the answer is from another process than was asked")
+        return response.status_code == 200, sender, answer

@@ -1,0 +1,68 @@
+"""Runs an application on a port, inside the service's event loop."""
+
+import asyncio
+import contextlib
+import socket
+import ssl
+from collections.abc import Iterator
+
+import uvicorn
+from starlette.types import ASGIApp
+
+from callboard.errors import ConfigError
+
+CONNECTIONS_MAX = 500
+"""Connections at once; further ones get 503."""
+
+KEEP_ALIVE_S = 5
+HEADERS_BYTES_MAX = 16 << 10
+STOP_S = 2
+
+
+class Server:
+    """Answers on ``port`` from ``start`` until ``stop``."""
+
+    def __init__(self, app: ASGIApp, address: tuple[str, int], context: ssl.SSLContext | None) -> None:
+        self._address = address
+        config = uvicorn.Config(
+            app, http="h11", ws="none", lifespan="off", log_config=None, access_log=False, server_header=False,
+            date_header=False, proxy_headers=False, limit_concurrency=CONNECTIONS_MAX,
+            timeout_keep_alive=KEEP_ALIVE_S, timeout_graceful_shutdown=STOP_S,
+            h11_max_incomplete_event_size=HEADERS_BYTES_MAX,
+        )  # fmt: skip
+        config.load()
+        config.ssl = context
+        self._server = _Uvicorn(config)
+        self._task: asyncio.Task[None] | None = None
+        self.port = 0
+
+    async def start(self) -> None:
+        """Listen. Raises ``ConfigError`` if that is not possible at this address."""
+        host, port = self._address
+        try:
+            family = (await asyncio.get_running_loop().getaddrinfo(host, port, type=socket.SOCK_STREAM))[0][0]
+            listening = socket.create_server((host, port), family=family)
+        except OSError as error:
+            raise ConfigError(
+                f"connectors cannot listen on {host}:{port} ({error}); correct listen or free the port"
+            ) from error
+        self.port = listening.getsockname()[1]
+        self._task = asyncio.create_task(self._server.serve(sockets=[listening]))
+        while not self._server.started:
+            if self._task.done():
+                await self._task
+            await asyncio.sleep(0)
+
+    async def stop(self) -> None:
+        """Stop listening, and wait for the answers that are under way."""
+        self._server.should_exit = True
+        if self._task:
+            await self._task
+
+
+class _Uvicorn(uvicorn.Server):
+    """Leaves the signals to the service."""
+
+    @contextlib.contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        yield
