@@ -34,6 +34,7 @@ class Outgoing:
     def __init__(self, identity: Identity, context: ssl.SSLContext | None, monotonic_ms: Callable[[], int]) -> None:
         self._identity, self._monotonic_ms = identity, monotonic_ms
         self._addresses: dict[str, str] = {}
+        self._told: dict[str, str] = {}
         self._client = httpx.AsyncClient(
             verify=context or ssl.create_default_context(), trust_env=False, timeout=ANSWER_S,
             headers={"accept-encoding": "identity", "user-agent": "callboard"},
@@ -42,36 +43,38 @@ class Outgoing:
 
     async def exchange(self, connector: Connector) -> bool:
         """Exchange announcements over the first URL that works; returns whether the answer has news."""
-        former_url, former_address = connector.url, self._addresses.get(connector.url, "")
         problems = []
         for url in connector.urls:
             try:
                 is_news = await self._exchanged(connector, url)
             except _FAILURES as error:
+                self._told.pop(url, None)
                 problems.append(f"{url}: {escaped(error) or type(error).__name__}")
                 continue
-            if former_url and former_url != url and former_address != self._addresses[url]:
-                await self._withdraw(former_url, former_address)
+            await self.withdraw(connector, but=self._told[url])
             return is_news
         if not connector.problem:
             self._log.warning("connector.failed", problems=problems)
         connector.failed("; ".join(problems), self._monotonic_ms())
         return False
 
-    async def withdraw(self, connector: Connector) -> None:
-        """Tell the neighbour that this process ends. If it cannot be told, the announcement expires there."""
-        if connector.url:
-            await self._withdraw(connector.url, self._addresses[connector.url])
+    async def withdraw(self, connector: Connector, but: str = "") -> None:
+        """Tell those to whom the connector announced that it will not do so again, ``but`` this address.
+
+        Where that fails, the announcement expires.
+        """
+        for url in connector.urls:
+            address = self._told.get(url, but)
+            if address != but:
+                del self._told[url]
+                try:
+                    await self._ask("DELETE", url, address, Announcement())
+                except _FAILURES as error:
+                    self._log.info("announcement.left", url=url, reason=escaped(error))
 
     async def close(self) -> None:
         """Close all connections."""
         await self._client.aclose()
-
-    async def _withdraw(self, url: str, address: str) -> None:
-        try:
-            await self._ask("DELETE", url, address, Announcement())
-        except _FAILURES as error:
-            self._log.info("announcement.left", url=url, reason=escaped(error))
 
     async def _exchanged(self, connector: Connector, url: str) -> bool:
         for _ in range(2):
@@ -79,6 +82,8 @@ class Outgoing:
             said = connector.request(address.partition(":")[0], self._monotonic_ms())
             if said is None:
                 raise NotAnswered("this process is in no cluster at the moment, and has nothing to announce")
+            if address:
+                self._told[url] = address
             is_welcome, sender, answer = await self._ask("PUT", url, address, said)
             neighbour = sender.partition(":")[0]
             if neighbour == self._identity.me:

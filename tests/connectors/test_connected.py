@@ -1,0 +1,159 @@
+"""Clusters that are connected over HTTP see each other, as long as both are there."""
+
+import socket
+
+from tests.connectors.parties import QUICK, SLOW, Party, eventually, run
+
+
+def unused() -> str:
+    """The URL of a port that nothing listens on."""
+    with socket.create_server(("127.0.0.1", 0)) as it:
+        return f"http://127.0.0.1:{it.getsockname()[1]}/callboard/topology"
+
+
+@run
+async def test_one_exchange_tells_both_sides():
+    async with Party("b", timing=SLOW) as b, Party("a", b.url, listens=False, timing=SLOW) as a:
+        await eventually(lambda: a.knows and b.knows)
+        assert (a.knows, b.knows) == ({"b": "0"}, {"a": "0"})
+        (seen,) = b.connectors.remote()
+        assert ([each.instance for each in seen.instances], seen.path) == (["a-0", "a-other"], ("a-0",))
+        assert seen.leader is seen.instances[0]
+
+
+@run
+async def test_a_chain_a_star_and_a_ring_come_to_know_all():
+    async with (
+        Party("a") as a, Party("b", a.url) as b, Party("c", b.url) as c, Party("d", b.url) as d,
+        Party("e", d.url, a.url) as e,
+    ):  # fmt: skip
+        parties = [a, b, c, d, e]
+        for each in parties:
+            others = {other.cluster.name for other in parties} - {each.cluster.name}
+            await eventually(lambda each=each, others=others: set(each.knows) == others)
+
+
+@run
+async def test_a_change_is_announced_at_once_and_passed_on():
+    async with Party("c", timing=SLOW) as c, Party("b", c.url, timing=SLOW) as b, Party("a", b.url, timing=SLOW) as a:
+        await eventually(lambda: set(c.knows) == {"a", "b"})
+        a.change()
+        await eventually(lambda: c.knows["a"] == "1")
+
+
+@run
+async def test_the_service_is_told_of_changes_only():
+    async with Party("b") as b, Party("a", b.url) as a:
+        await eventually(lambda: a.knows)
+        a.change()
+        await eventually(lambda: b.knows == {"a": "1"})
+        changes = b.changes
+        answered = b.connectors._registry.heard
+        for _ in range(3):
+            (last,) = answered.values()
+            await eventually(lambda last=last: next(iter(answered.values())) is not last)
+        assert b.changes == changes
+
+
+@run
+async def test_a_process_that_ends_is_forgotten_at_once():
+    async with Party("b", timing=SLOW) as b:
+        async with Party("a", b.url, listens=False, timing=SLOW):
+            await eventually(lambda: b.knows)
+        await eventually(lambda: not b.knows)
+
+
+@run
+async def test_a_process_that_crashes_is_forgotten_when_its_announcement_expires():
+    async with Party("b") as b:
+        a = Party("a", b.url, listens=False)
+        async with a:
+            await eventually(lambda: b.knows)
+            a.connectors._connectors.clear()  # it tells nobody
+        assert b.knows
+        await eventually(lambda: not b.knows)
+
+
+@run
+async def test_a_server_that_crashes_is_forgotten_and_found_again_when_it_is_back():
+    async with Party("b") as b, Party("a", b.url, listens=False) as a:
+        await eventually(lambda: a.knows)
+        port = b.connectors.port
+        await b.connectors.__aexit__(None, None, None)
+        await eventually(lambda: not a.knows)
+        assert a.problem.startswith("http://127.0.0.1:")
+        b.settings = type(b.settings)(listen=f"127.0.0.1:{port}", keys=b.settings.keys, timing=QUICK)
+        b.connectors = b.another()
+        await b.connectors.__aenter__()
+        await eventually(lambda: a.knows)
+        assert a.problem == ""
+
+
+@run
+async def test_the_first_url_that_works_is_used_and_the_first_one_again_when_it_returns():
+    gone = unused()
+    async with Party("spare") as spare, Party("a", (gone, spare.url), listens=False) as a:
+        await eventually(lambda: a.knows == {"spare": "0"} and spare.knows)
+        assert a.connectors.links()[0].url == spare.url
+        first = Party("first")
+        first.settings = type(first.settings)(listen=gone[7:].partition("/")[0], keys=first.settings.keys)
+        first.connectors = first.another()
+        async with first:
+            await eventually(lambda: a.knows == {"first": "0"} and first.knows == {"a": "0"})
+            await eventually(lambda: not spare.knows)
+        await eventually(lambda: a.knows == {"spare": "0"})
+
+
+@run
+async def test_a_connector_that_leads_back_to_its_own_process_says_so_and_does_nothing():
+    here = unused()
+    a = Party("a", here)
+    a.settings = type(a.settings)(urls=((here,),), listen=here[7:].partition("/")[0], keys=a.settings.keys)
+    a.connectors = a.another()
+    async with a:
+        await eventually(lambda: "leads back to this process" in a.problem)
+        assert a.knows == {}
+
+
+@run
+async def test_members_of_one_cluster_tell_each_other_what_they_know():
+    async with Party("b") as b, Party("a", b.url) as one:
+        other = Party("a", one.url)
+        other.cluster, other.name = one.cluster, "a-other"
+        other.connectors = other.another()
+        async with other:
+            await eventually(lambda: one.knows and other.knows == {"b": "0"})
+            assert other.connectors.remote()[0].path == ("b-0", "a-0")
+            assert len(other.connectors.remote()) == 1
+
+
+@run
+async def test_a_process_in_no_cluster_announces_nothing_and_is_announced_once_it_is_in_one():
+    async with Party("b", timing=SLOW) as b:
+        a = Party("a", b.url, timing=SLOW)
+        a.in_cluster = False
+        async with a:
+            await eventually(lambda: "in no cluster" in a.problem)
+            assert b.knows == {}
+            a.in_cluster = True
+            a.connectors.local_changed()
+            await eventually(lambda: b.knows == {"a": "0"} and a.knows == {"b": "0"})
+
+
+@run
+async def test_a_server_in_no_cluster_asks_to_try_again():
+    async with Party("b") as b, Party("a", b.url, listens=False) as a:
+        b.in_cluster = False
+        await eventually(lambda: "in no cluster" in a.problem)
+        b.in_cluster = True
+        await eventually(lambda: a.knows == {"b": "0"})
+
+
+@run
+async def test_large_clusters_are_announced():
+    async with Party("b") as b:
+        a = Party("a", b.url, listens=False)
+        a.cluster.members += [f"a-{n}" for n in range(1, 900)]
+        async with a:
+            await eventually(lambda: b.knows)
+            assert len(b.connectors.remote()[0].instances) == 901

@@ -1,0 +1,319 @@
+"""What others send to a connector, and answer it, does no harm."""
+
+import asyncio
+import random
+import time
+import zlib
+
+import httpx
+import pytest
+
+from callboard.connectors import ConnectorKey
+from callboard.connectors.envelope import BODY_BYTES_MAX, PLAIN_BYTES_MAX, Route, sealed
+from callboard.connectors.replays import WINDOW_MS
+from callboard.connectors.server import Server
+from callboard.messages.codec import decode, encode
+from callboard.messages.event import replaced
+from callboard.messages.topology.connector_messages import Announcement, Envelope
+from tests.connectors.parties import OLD, OTHER, PATH, Party, Stranger, eventually, relayed, run
+from tests.unit.actors.topology.test_announcements import cluster, said
+
+MARKS = [b"a-other", b"a-secret-note", b"b-other", b"log-a", b"log-b"]
+
+
+@run
+async def test_nothing_that_is_announced_is_readable_on_the_wire():
+    async with Party("b") as b, relayed(b.connectors.port) as relay:
+        a = Party("a", relay.url, listens=False)
+        a.cluster.note = "a-secret-note"
+        async with a:
+            await eventually(lambda: a.knows and b.knows)
+        wire = bytes(relay.sent + relay.got)
+        assert len(relay.bodies()) >= 3
+    assert b"a-0" in wire  # the sender's id may be read
+    assert not [mark for mark in MARKS if mark in wire]
+    assert not [at for at in range(len(wire)) if inflates(wire[at:])]
+
+
+@run
+async def test_without_a_key_it_would_be_readable():
+    async with Party("b", keys=(), allow=("127.0.0.1",)) as b, relayed(b.connectors.port) as relay:
+        stranger = Stranger(key=None)
+        await stranger.send(relay.url, stranger.sealed(b, said(cluster("evil", "evil-0"))))
+        wire = bytes(relay.sent)
+        assert [at for at in range(len(wire)) if inflates(wire[at:])]
+
+
+def inflates(data: bytes) -> bool:
+    try:
+        return len(zlib.decompressobj().decompress(data)) > 20
+    except zlib.error:
+        return False
+
+
+def garbage(good: bytes) -> dict[str, bytes]:
+    rng = random.Random(7)
+    envelope = decode(Envelope, good)
+    return {
+        "nothing": b"",
+        "random bytes": rng.randbytes(3000),
+        "half of a message": good[: len(good) // 2],
+        "more than a message": good + b"\x7f",
+        "a bit too many": bytes([good[0] ^ 1]) + good[1:],
+        "a short nonce": encode(replaced(envelope, nonce=b"short")),
+        "a long sender": encode(replaced(envelope, sender="x" * 5000)),
+        "markup as a sender": encode(replaced(envelope, sender="<script>")),
+        "a strange key": encode(replaced(envelope, key_id="\x1b[2J")),
+        "no key": encode(replaced(envelope, key_id="")),
+        "another time": encode(replaced(envelope, sent_ms=envelope.sent_ms + 1)),
+        "another counter": encode(replaced(envelope, counter=envelope.counter + 1)),
+        "another sender": encode(replaced(envelope, sender="a-0")),
+        "another receiver": encode(replaced(envelope, receiver=envelope.receiver.replace("b-0", "c-0"))),
+        "another protocol": encode(replaced(envelope, protocol=3)),
+        "too many bytes": good + bytes(BODY_BYTES_MAX),
+    }
+
+
+@run
+async def test_garbage_and_every_altered_message_get_the_answer_of_a_path_that_does_not_exist():
+    async with Party("b") as b:
+        stranger = Stranger()
+        good = stranger.sealed(b, said(cluster("evil", "evil-0")))
+        nowhere = await stranger.send(b.url + "/nowhere", b"", "GET")
+        for what, body in garbage(good).items():
+            answer = await stranger.send(b.url, body)
+            assert (answer.status_code, answer.content, answer.headers) == (404, nowhere.content, nowhere.headers), what
+        for at in range(0, len(good), 7):
+            altered = good[:at] + bytes([good[at] ^ 0x10]) + good[at + 1 :]
+            assert await stranger.status(b, altered) == 404, f"byte {at}"
+        assert b.knows == {}
+        assert await stranger.status(b, good) == 200
+        assert set(b.knows) == {"evil"}
+
+
+@pytest.mark.parametrize("method", ["GET", "POST", "HEAD", "OPTIONS", "PATCH"])
+@run
+async def test_other_methods_find_nothing(method):
+    async with Party("b") as b:
+        assert await Stranger().status(b, b"", method) == 404
+
+
+@run
+async def test_a_message_is_worth_nothing_for_another_path_or_method():
+    async with Party("b") as b:
+        stranger = Stranger()
+        assert await stranger.status(b, stranger.sealed(b, said(cluster("evil", "evil-0")))) == 200
+        withdrawal = stranger.sealed(b, Announcement(), "DELETE")
+        elsewhere = stranger.sealed(b, said(cluster("evil", "evil-0")), path="/other")
+        assert await stranger.status(b, withdrawal, "PUT") == 404
+        assert await stranger.status(b, elsewhere, "PUT") == 404
+        assert await stranger.status(b, stranger.sealed(b, said(cluster("evil", "evil-0"))), "DELETE") == 404
+        assert set(b.knows) == {"evil"}
+        assert await stranger.status(b, withdrawal, "DELETE") == 200
+        assert b.knows == {}
+
+
+@run
+async def test_a_message_counts_once_even_after_both_ends_were_restarted():
+    async with Party("b") as b, relayed(b.connectors.port) as relay:
+        async with Party("a", relay.url, listens=False):
+            await eventually(lambda: b.knows)
+        assert b.knows == {}  # it was told so
+        captured = relay.bodies()
+        stranger = Stranger()
+        statuses = [await stranger.status(b, body) for body in captured]
+        assert set(statuses) <= {404, 409}  # 409: those that were not addressed to this process
+        assert b.knows == {}
+        await b.restart()
+        assert {await stranger.status(b, body) for body in captured} <= {404, 409}
+        assert b.knows == {}
+
+
+@run
+async def test_of_two_messages_that_arrive_in_the_wrong_order_the_later_one_counts():
+    async with Party("b") as b:
+        stranger = Stranger()
+        first, second = (stranger.sealed(b, said(cluster("evil", "evil-0", epoch=n))) for n in (1, 2))
+        assert [await stranger.status(b, body) for body in (second, first)] == [200, 404]
+        assert [each.epoch for each in b.connectors.remote()] == [2]
+
+
+@pytest.mark.parametrize("away_ms", [-WINDOW_MS - 5_000, WINDOW_MS + 5_000])
+@run
+async def test_a_message_from_a_clock_that_is_far_away_is_refused(away_ms):
+    async with Party("b") as b:
+        stranger = Stranger(clock=lambda: time.time_ns() + away_ms * 1_000_000)
+        assert await stranger.status(b, stranger.sealed(b, said(cluster("evil", "evil-0")))) == 404
+
+
+BOMBS = {
+    "a bomb": zlib.compress(bytes(PLAIN_BYTES_MAX * 8)),
+    "a bomb with a ratio that is too high": zlib.compress(bytes(500_000)),
+    "not compressed": bytes(1000),
+    "compressed to no end": zlib.compress(bytes(1000))[:-4],
+    "something after the end": zlib.compress(b"") + b"more",
+    "no announcement": zlib.compress(b"\xff\xff\xff"),
+}
+
+
+@pytest.mark.parametrize("packed", [pytest.param(bomb, id=what) for what, bomb in BOMBS.items()])
+@run
+async def test_a_bomb_of_somebody_with_the_key_does_not_go_off(packed, monkeypatch):
+    async with Party("b") as b:
+        stranger = Stranger()
+        monkeypatch.setattr("callboard.connectors.envelope.packed", lambda _: packed)
+        body = stranger.sealed(b, Announcement())
+        monkeypatch.undo()
+        assert await stranger.status(b, body) == 404
+        assert b.knows == {}
+
+
+UNFIT = {
+    "an announcement that was made by nobody in the cluster": cluster("x", "x-1", path=("y-1", "evil-0")),
+    "a path that hides who sent it": cluster("evil", "evil-0", "a-0", path=("a-0",)),
+    "an id that is markup": cluster("x", "<img src=x>", path=("<img src=x>", "evil-0")),
+}
+
+
+@pytest.mark.parametrize("unfit", [pytest.param(each, id=what) for what, each in UNFIT.items()])
+@run
+async def test_an_impossible_announcement_is_not_accepted(unfit):
+    async with Party("b") as b:
+        stranger = Stranger()
+        assert await stranger.status(b, stranger.sealed(b, said(unfit))) == 400
+        assert b.knows == {}
+
+
+@run
+async def test_an_announcement_of_members_of_the_local_cluster_or_of_a_nearer_one_is_left_out():
+    async with Party("b") as b:
+        stranger = Stranger()
+        claims = cluster("evil", "evil-0", "b-other"), cluster("c", "c-0", "x", path=("c-0", "evil-0"))
+        other = cluster("b", "b-9", path=("b-9", "evil-0"))
+        assert await stranger.status(b, stranger.sealed(b, said(*claims, other))) == 200
+        assert set(b.knows) == {"c"}  # of log-b, b is the local cluster itself
+
+
+@run
+async def test_another_protocol_is_told_so_if_it_has_the_key():
+    async with Party("b") as b:
+        envelope = decode(Envelope, Stranger().sealed(b, Announcement()))
+        newer = replaced(envelope, protocol=3)
+        assert await Stranger().status(b, sealed(OLD, Route("request", "PUT", PATH), newer, Announcement())) == 400
+        assert await Stranger().status(b, sealed(OTHER, Route("request", "PUT", PATH), newer, Announcement())) == 404
+
+
+@run
+async def test_neither_side_believes_the_other_with_another_key():
+    for key in (OTHER, ConnectorKey("unknown", b"u" * 32)):
+        async with Party("b") as b, Party("a", b.url, listens=False, keys=(key,)) as a:
+            await eventually(lambda a=a: "HTTP 404" in a.problem)
+            assert (a.knows, b.knows) == ({}, {})
+
+
+async def answering(app, test) -> None:
+    """Have the connector of a party call this application."""
+    server = Server(app, ("127.0.0.1", 0), None)
+    await server.start()
+    try:
+        async with Party("a", f"http://127.0.0.1:{server.port}{PATH}", listens=False) as a:
+            await test(a)
+    finally:
+        await server.stop()
+
+
+def answer_with(status: int, body: bytes = b"", **headers: str):
+    async def app(scope, receive, send):
+        pairs = [(name.encode(), value.encode()) for name, value in headers.items()]
+        await send({"type": "http.response.start", "status": status, "headers": pairs})
+        await send({"type": "http.response.body", "body": body})
+
+    return app
+
+
+ANSWERS = {
+    "garbage": answer_with(200, b"\xff" * 100),
+    "nothing": answer_with(200),
+    "a redirect": answer_with(307, location="http://127.0.0.1:1/"),
+    "an error": answer_with(500, b"<script>"),
+    "a stranger's envelope": answer_with(
+        200, encode(Envelope(protocol=2, key_id="", sender="b-0:" + "0" * 32, receiver="a-0", sent_ms=1, counter=1,
+                             nonce=bytes(12), sealed=zlib.compress(b""))),
+    ),
+    "too many bytes": answer_with(200, bytes(BODY_BYTES_MAX + 1)),
+    "a bomb in gzip": answer_with(200, zlib.compress(bytes(10**7), wbits=31), **{"content-encoding": "gzip"}),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("app", [pytest.param(app, id=what) for what, app in ANSWERS.items()])
+@run
+async def test_an_answer_that_is_not_authentic_counts_for_nothing(app):
+    async def refused(a):
+        await eventually(lambda: a.problem)
+        assert a.knows == {}
+        assert "<script>" not in a.problem
+
+    await answering(app, refused)
+
+
+@run
+async def test_the_answer_to_an_earlier_request_is_not_believed():
+    async with Party("b") as b:
+        kept: list[bytes] = []
+
+        async def replaying(scope, receive, send):
+            body, more = b"", True
+            while more:
+                message = await receive()
+                body, more = body + message["body"], message["more_body"]
+            if len(kept) < 2:
+                answer = await Stranger().send(b.url, body)
+                kept.append(answer.content)
+                await answer_with(answer.status_code, answer.content)(scope, receive, send)
+            else:
+                await answer_with(200, kept[-1])(scope, receive, send)
+
+        async def refused(a):
+            await eventually(lambda: a.knows)
+            await eventually(lambda: "altered" in a.problem)
+            await eventually(lambda: not a.knows)
+
+        await answering(replaying, refused)
+
+
+@run
+async def test_an_answer_without_end_is_cut():
+    async def endless(scope, receive, send):
+        await send({"type": "http.response.start", "status": 200, "headers": []})
+        ended = asyncio.create_task(until_disconnected(receive))
+        while not ended.done():
+            await send({"type": "http.response.body", "body": bytes(100_000), "more_body": True})
+            await asyncio.sleep(0)
+
+    async def until_disconnected(receive):
+        while (await receive())["type"] != "http.disconnect":
+            pass
+
+    async def refused(a):
+        await eventually(lambda: "more than" in a.problem)
+
+    await answering(endless, refused)
+
+
+@run
+async def test_a_request_that_is_never_finished_does_not_keep_others_waiting(monkeypatch):
+    monkeypatch.setattr("callboard.connectors.incoming.READ_S", 0.2)
+    async with Party("b") as b:
+        reader, writer = await asyncio.open_connection("127.0.0.1", b.connectors.port)
+        writer.write(f"PUT {PATH} HTTP/1.1\r\nhost: b\r\ncontent-length: 100\r\n\r\nabc".encode())
+        stranger = Stranger()
+        assert await stranger.status(b, stranger.sealed(b, said(cluster("evil", "evil-0")))) == 200
+        assert (await reader.read(200)).startswith(b"HTTP/1.1 404")
+        writer.close()
+
+
+@run
+async def test_a_response_says_nothing_of_the_software():
+    async with Party("b") as b, httpx.AsyncClient(trust_env=False) as client:
+        answer = await client.get(b.url)
+        assert set(answer.headers) <= {"content-length", "content-type", "connection"}
