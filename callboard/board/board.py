@@ -29,6 +29,7 @@ from callboard.board.publisher import Publisher
 from callboard.board.read import questions
 from callboard.board.read.queues import queues
 from callboard.board.subscriber import Subscriber
+from callboard.board.topology.topology import Topology
 from callboard.door import boards, subscribers
 from callboard.door.rules import instance_of
 from callboard.errors import ConfigError
@@ -202,6 +203,11 @@ class Callboard:
     def blobs(self) -> BlobStore:
         """The open blob store."""
         return self.context.blobs
+
+    @property
+    def topology(self) -> Topology:
+        """The cluster on this log: its members, its history, and commands to it."""
+        return Topology(self.context)
 
     @property
     def log(self) -> Log:

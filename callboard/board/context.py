@@ -3,6 +3,7 @@
 import secrets
 import time
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 from callboard.actors.core.agent import Agent
 from callboard.backends.blob_store import BlobStore
@@ -12,6 +13,9 @@ from callboard.board.connect.resources import Resources
 from callboard.board.connect.settings import BoardSettings
 from callboard.board.connect.territory import Territory
 from callboard.messages.topics import Topics
+
+if TYPE_CHECKING:
+    from callboard.board.topology.reading import Reading
 
 
 def new_id() -> str:
@@ -40,6 +44,8 @@ class BoardContext:
         self.now_ns, self.new_id = now_ns, new_id
         self.territory = Territory(resources.settings)
         """The folders in use, so that no subscriber imports over the log, the blob store or a source."""
+        self.cluster: Reading | None = None
+        """What was read of the control topic; each question about the cluster continues there."""
 
     @property
     def settings(self) -> BoardSettings:

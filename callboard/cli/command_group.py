@@ -104,7 +104,20 @@ class Stub(TyperCommand):
 
 
 class Group(_Lean, TyperGroup):
-    """A group of commands, which are imported when run or asked for help."""
+    """A group of commands, which are imported when run or asked for help.
+
+    Without the name of one of them, ``default`` runs, if the group has one.
+    """
+
+    default = ""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """The arguments, with the default command in front if they name none."""
+        names_none = not args or (args[0].startswith("-") and args[0] not in ctx.help_option_names)
+        if self.default and names_none and not ctx.resilient_parsing:
+            args = [self.default, *args]
+        parsed: list[str] = super().parse_args(ctx, args)
+        return parsed
 
     def add(self, commands: "Mapping[str, Entry | Group]") -> None:
         """Add these commands and groups."""
@@ -122,8 +135,9 @@ class Group(_Lean, TyperGroup):
             formatter.write_dl([(name, command.help or "") for name, command in self.commands.items()])
 
 
-def group(help_line: str, commands: Mapping[str, Entry]) -> Group:
-    """A group of commands, with a line of help."""
+def group(help_line: str, commands: Mapping[str, Entry], default: str = "") -> Group:
+    """A group of commands, with a line of help, and the command that runs without a name."""
     made = Group(help=help_line, no_args_is_help=True, rich_markup_mode=None)
+    made.default = default
     made.add(commands)
     return made

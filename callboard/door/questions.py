@@ -30,6 +30,7 @@ MOST = optional(OFFSET)
 
 ARGUMENTS: dict[str, Rule] = {
     "subscriber": name,
+    "instance": name,
     "publisher": name_or_none,
     "cursor": text(limits.CURSOR_CHARS_MAX),
     "limit": whole(0, limits.PAGE_MAX),
@@ -70,6 +71,18 @@ ARGUMENTS: dict[str, Rule] = {
 COMMAND_OPTIONS = {name: ARGUMENTS[name] for name in ("reason", "author", "force", "timeout_s")}
 """See ``CommandOptions``."""
 
+MILLISECONDS = whole(1, limits.OFFSET_MAX)
+
+CLUSTER_SETTINGS: dict[str, Rule] = {
+    "lease_ms": MILLISECONDS,
+    "gap_ms": MILLISECONDS,
+    "ack_deadline_ms": MILLISECONDS,
+    "ack_policy": choice("evict", "wait", "proceed"),
+    "budget_percent": whole(0, 100),
+    "budget_min": whole(0, limits.OFFSET_MAX),
+}
+"""See ``ClusterSettingsChange``. What goes together is part of the cluster's rules."""
+
 
 def asked(**arguments: Any) -> dict[str, Any]:
     """The arguments, checked and normalised. Raises ``RequestRefused``."""
@@ -79,3 +92,8 @@ def asked(**arguments: Any) -> dict[str, Any]:
 def commanded(options: Any) -> Any:
     """The options of a command, checked. Raises ``RequestRefused``, and ``TypeError`` for an unknown one."""
     return checked(RequestRefused, COMMAND_OPTIONS, options)
+
+
+def clustered(settings: Any) -> Any:
+    """The settings of a cluster, checked. Raises as ``commanded``."""
+    return checked(RequestRefused, CLUSTER_SETTINGS, settings)

@@ -1,0 +1,1 @@
+"""``callboard topology``: the cluster on the log."""

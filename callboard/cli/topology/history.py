@@ -1,0 +1,64 @@
+"""``callboard topology history`` and ``watch``: show the changes of the cluster."""
+
+import time
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from callboard.board.page import Page
+from callboard.board.topology.changes import ClusterChange
+from callboard.board.views import to_data
+from callboard.cli.board import on_board
+from callboard.cli.options import After, BoardOptions, Json, Limit
+from callboard.cli.terminal.output import age, say, show, show_json, show_rest, show_table
+from callboard.cli.topology.show import summary
+
+if TYPE_CHECKING:
+    from callboard.board.board import Callboard
+
+
+def history(options: BoardOptions, after: After = "", limit: Limit = 20, json: Json = False) -> None:
+    """Show the newest changes: who joined, left or was evicted and why, leaders, commands."""
+
+    async def work(board: "Callboard") -> Page[ClusterChange]:
+        return await board.topology.history(cursor=after, limit=limit)
+
+    found = on_board(options, work)
+    if json:
+        show_json(to_data(found))
+        return
+    if found.items:
+        show_table(("<OFFSET>", "AGE", "<VIEW>", "LEADER", "<MEMBERS>", "CHANGE"), map(_row, found.items))
+    else:
+        show("no changes yet: no member has ever started on this log" if not found.missing else "no changes are known")
+    show_rest(found)
+
+
+def watch(
+    options: BoardOptions,
+    after: Annotated[
+        int | None, typer.Option(metavar="OFFSET", min=-1, help="Begin after this one; -1: with the oldest.")
+    ] = None,
+    json: Json = False,
+) -> None:
+    """Show changes as they come, until Ctrl-C."""
+
+    async def work(board: "Callboard") -> None:
+        say(summary(await board.topology.view()))
+        async for change in board.topology.watch(after):
+            if json:
+                show_json(asdict(change), indent=None)
+            else:
+                show(f"{change.offset} {_ago(change)} {change.what}")
+
+    on_board(options, work)
+
+
+def _row(change: ClusterChange) -> tuple[str, ...]:
+    view = str(change.epoch) if change.made_view else ""
+    return str(change.offset), _ago(change), view, change.leader, str(len(change.members)), change.what
+
+
+def _ago(change: ClusterChange) -> str:
+    return age((time.time_ns() - change.time_ns) / 1e9)
