@@ -72,14 +72,15 @@ def _told(step: Step) -> tuple[str, tuple[str, ...], str]:
     event, before = step.event, step.before
     if isinstance(event, JoinMessage):
         restarted = before.member(event.instance) is not None
-        what = "restarted, and is the last in the order" if restarted else "joined"
+        again = " again" * any(each.instance == event.instance for each in before.gone)
+        what = "restarted, and is the last in the order" if restarted else f"joined{again}"
         return "restarted" if restarted else "joined", (event.instance,), f"{event.instance} {what}"
     if isinstance(event, LeaveMessage):
         return "left", (event.instance,), f"{event.instance} left{because(event.reason)}"
     if isinstance(event, ProposeMessage):
         state = judged(step)
         told = [f"{each.instance} {evidence(state, each, event.evidence)}" for each in step.departed]
-        return "evicted", event.remove, f"{event.instance} had evicted: {named(told)}{because(event.reason)}"
+        return "evicted", event.remove, f"evicted by {event.instance}: {named(told)}{because(event.reason)}"
     if isinstance(event, AdminMessage):
         kind, target = _command_kind(event, before)
         by = shortened(event.author) or event.instance

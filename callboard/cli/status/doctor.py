@@ -5,7 +5,7 @@ import platform
 import sqlite3
 import time
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, astuple, dataclass, field
 from importlib.metadata import version
 from shlex import quote
 from typing import TYPE_CHECKING, Annotated, Any
@@ -17,6 +17,7 @@ from callboard.backends.examination import Finding, Level, advice, problem_of
 from callboard.board.care.checkup import Checkup, examine_backends
 from callboard.board.care.fleet_checkup import TopicView, examine_fleet, examine_topics
 from callboard.board.read.log.ignored import examine_ignored, look
+from callboard.board.topology.checkup import examine_cluster
 from callboard.cli.board import board_settings, open_board, place
 from callboard.cli.options import BoardOptions, Json
 from callboard.cli.terminal.exit_codes import FOUND
@@ -24,7 +25,6 @@ from callboard.cli.terminal.log_setup import log_quietly
 from callboard.cli.terminal.output import show, show_drawn, show_json, show_table, text
 from callboard.config import Loaded
 from callboard.errors import CallboardError
-from callboard.messages.topics import SORTS
 
 if TYPE_CHECKING:
     from callboard.config import Config
@@ -109,7 +109,8 @@ async def _examine_board(loaded: Loaded, report: Report) -> None:
     async with open_board(loaded) as board:
         report.topics, found = await examine_topics(board.context, time.time_ns)
         report.checkup.add("topics", *found)
-        if len(report.topics) < len(SORTS):
+        report.checkup.add("cluster", *await examine_cluster(board.context))
+        if not {row.topic for row in report.topics}.issuperset(astuple(board.settings.topics)):
             return  # a missing topic cannot be read
         limits = loaded.config.retention.limits()
         report.checkup.add("subscribers", *await examine_fleet(board.context, limits, report.checkup.kept))

@@ -39,9 +39,8 @@ def show(options: BoardOptions, details: Details = False, json: Json = False) ->
         if found.members:
             columns = ("<#>", "MEMBER", "STATE", "<LEASE LEFT>", "<LAG>", "TAGS")
             show_table(columns, (_row(number, each) for number, each in enumerate(found.members, 1)))
-        if details:
-            show_lines(*_details(found))
-        show_lines(*(f"note: {note}" for note in found.notes))
+        for line in (*(_details(found) if details else ()), *(f"note: {note}" for note in found.notes)):
+            show_lines(line)
     if found.condition in CODES:
         raise typer.Exit(CODES[found.condition])
 

@@ -8,6 +8,7 @@ from typing import Any
 from callboard.backends.blob_store import BlobStore
 from callboard.backends.log import Log
 from callboard.backends.logs.limits import record_bytes
+from callboard.board.topology.wording import about
 from callboard.board.views import shortened
 from callboard.content.package_format.manifest import Header, ManifestEntry, read_roots
 from callboard.content.package_format.package import Content
@@ -30,9 +31,14 @@ from callboard.messages.distribution.topic_messages import (
 from callboard.messages.event import Event
 from callboard.messages.headers import open_record
 from callboard.messages.record import Record
+from callboard.messages.topology.control_messages import CONTROL_MESSAGES
+from callboard.messages.topology.member_event import MemberEvent
+from callboard.messages.topology.reading import Unread, read
+
+CONTROL_TYPES = frozenset(message.__name__ for message in CONTROL_MESSAGES)
 
 EVENTS = tuple(each.cls for each in ON_TOPICS)
-"""Every message that may be on a topic, except the event topic's."""
+"""Every message that may be on a topic, except those of the event topic and the control topic."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +66,9 @@ async def record_at(log: Log, topic: str, offset: int) -> Record:
 
 def opened(record: Record) -> Event | CallboardError:
     """The decoded message, or the error that prevents it."""
+    if record.header("type") in CONTROL_TYPES:
+        said = read(record)
+        return Undecodable(said.detail) if isinstance(said, Unread) else said
     try:
         return open_event(record) if record.header("type") in TYPES else open_record(record, EVENTS)
     except (Undecodable, SchemaTooNew) as error:
@@ -77,7 +86,7 @@ def plain_record(topic: str, record: Record, event: Event | CallboardError) -> d
     }
     if isinstance(event, CallboardError):
         return data | {"problem": str(event)}
-    return data | {"message": _plain({name: value for name, value in asdict(event).items() if name != "unknown"})}
+    return data | {"message": _plain(asdict(event))}
 
 
 async def record_data(log: Log, blobs: BlobStore, topic: str, offset: int, spool: Path) -> dict[str, Any]:
@@ -127,6 +136,8 @@ def _about(event: Event) -> str:  # noqa: PLR0911, PLR0912 - one line a message
             return f"{event.publisher}: " + (f"held up by {event.subscriber}" if event.subscriber else "not held up")
         case ArchivedMessage():
             return "archived: " + ", ".join(f"{archived.topic} below {archived.next}" for archived in event.topics)
+        case MemberEvent():
+            return about(event)
         case LogMessage():
             return f"{event.subscriber}: {event.message}"
         case PackageEvent(subscriber=""):
@@ -157,14 +168,14 @@ async def entries_of(package: PackageMessage, blobs: BlobStore, spool: Path) -> 
 
 
 def _plain(value: Any) -> Any:
-    """Convert to JSON types: enums by name, bytes by length, tuples as lists."""
+    """Convert to JSON types: enums by name, bytes by length, tuples as lists; without fields of other versions."""
     match value:
         case Enum():
             return value.name
         case bytes():
             return f"{len(value)} bytes"
         case dict():
-            return {key: _plain(item) for key, item in value.items()}
+            return {key: _plain(item) for key, item in value.items() if key != "unknown"}
         case list() | tuple():
             return [_plain(item) for item in value]
         case _:

@@ -9,12 +9,14 @@ from callboard.backends.log import Log
 from callboard.backends.logs.walk import WINDOW_OFFSETS, backwards, between, first_since
 from callboard.board.page import AsOf, Page, resumed, trimmed
 from callboard.board.read.log.log_records import LoggedRecord, in_a_line, opened
+from callboard.board.topology.wording import about
 from callboard.door.cursors import Place, cursor_at
 from callboard.door.questions import asked
 from callboard.errors import CallboardError
 from callboard.messages.distribution.topic_messages import Kind
 from callboard.messages.event import Event
 from callboard.messages.record import Record
+from callboard.messages.topology.member_event import MemberEvent
 
 SKEW_NS = 3600 * 10**9
 """How far the clocks of writers may differ before one record counts as older than another."""
@@ -124,4 +126,5 @@ def _texts(record: Record, event: Event) -> list[str]:
     """The texts that a search covers: names, ids, reasons and paths."""
     names = ("publisher", "subscriber", "package_id", "request_id", "command_id", "user", "author", "reason", "message")
     texts = [getattr(event, name, "") for name in names]
-    return [*texts, record.header("id"), record.header("cause"), *getattr(event, "paths", ())]
+    told = [about(event)] if isinstance(event, MemberEvent) else []
+    return [*texts, *told, record.header("id"), record.header("cause"), *getattr(event, "paths", ())]
