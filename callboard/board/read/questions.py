@@ -12,6 +12,7 @@ from callboard.board.read.log.ignored import look, sentences
 from callboard.board.read.queues import queues
 from callboard.board.read.queues.queue_sizes import log_identity
 from callboard.board.read.status import status as statuses
+from callboard.board.topology.topology import Topology
 from callboard.board.views import BoardStatus, PublisherStatus
 from callboard.door.limits import ANSWER_S
 from callboard.door.questions import asked
@@ -74,6 +75,7 @@ async def metrics(board: BoardContext, timeout_s: float = ANSWER_S) -> str:
     """The status as metrics, in the text format of Prometheus."""
     from callboard.board.read.status import metrics as figures
 
+    cluster = await Topology(board).view()
     now = await status(board, timeout_s)
     announced = [each.announcement for each in await statuses.members(await board.viewer(), "", timeout_s)]
     topics = board.topics
@@ -81,7 +83,7 @@ async def metrics(board: BoardContext, timeout_s: float = ANSWER_S) -> str:
     bounds = {name: await board.log.bounds(name) for name in names}
     agents = board.agents  # another one may be started meanwhile
     counted = {name: await figures.counters(await agents.publisher(name), timeout_s) for name in agents.publishers}
-    return figures.exposition(now, bounds, counted, announced, await look(board.log, topics))
+    return figures.exposition(now, bounds, counted, announced, await look(board.log, topics), cluster)
 
 
 async def queue_entry(board: BoardContext, entry: str) -> dict[str, Any]:

@@ -28,6 +28,8 @@ REFUSALS_MAX = 1000
 RECENT_RECORDS = 20_000
 """Records whose times are remembered, to tell how far behind members are: minutes of the largest cluster."""
 
+SNAPSHOT = SnapshotMessage.__name__.encode()
+
 TYPE_CHARS = 100
 """Characters kept of an unknown type."""
 
@@ -249,7 +251,7 @@ async def newest_start(log: Log, topic: str, recent: int = 0) -> tuple[int, Clus
 
 async def _start(records: AsyncIterator[Record], first: int) -> tuple[int, ClusterState]:
     async for record in records:
-        said = read(record) if record.header("type") == SnapshotMessage.__name__ else None
+        said = read(record) if SNAPSHOT in record.header_block else None  # unpacking it would cost more
         if isinstance(said, SnapshotMessage) and first <= said.state.offset + 1 <= record.offset:
             return first, said.state  # all records since then are retained
     return first, EMPTY

@@ -9,6 +9,7 @@ from callboard.actors.core.agent import Agent
 from callboard.actors.publisher import roles
 from callboard.backends.log import Bounds
 from callboard.backends.logs.signed_log import Ignored
+from callboard.board.topology.view import ClusterCondition, ClusterReport
 from callboard.board.views import BoardStatus, CohortQueue, PublisherStatus, QueueState, SubscriberStatus
 from callboard.escaping import escaped
 from callboard.messages.distribution.fleet_mail import Liveness
@@ -19,6 +20,7 @@ CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 STATES = tuple(state.name.lower() for state in State)
 LIVENESS = tuple(liveness.name.lower() for liveness in Liveness)
 QUEUE_STATES = get_args(QueueState)
+CONDITIONS = get_args(ClusterCondition)
 
 COUNTING = (roles.QUEUE_CACHE, roles.DISTRIBUTOR)
 """The actors of a publisher that have counters."""
@@ -48,9 +50,10 @@ def exposition(
     counted: Mapping[str, Counted],
     announced: Sequence[DiscoveryMessage] = (),
     ignored: Mapping[str, Ignored] = MappingProxyType({}),
+    cluster: ClusterReport | None = None,
 ) -> str:
     """All metrics. ``bounds`` by topic; ``counted`` by publisher, of those that run in this process; ``announced`` by
-    subscribers; ``ignored`` by topic, of the records that this process has read.
+    subscribers; ``ignored`` by topic, of the records that this process has read; ``cluster`` if there may be one.
     """
     rows = sorted(status.subscribers, key=lambda row: not row.counts)
     rows, left_out = rows[:ROWS_MAX], {row.name for row in rows[ROWS_MAX:]}
@@ -69,6 +72,7 @@ def exposition(
             [({"topic": topic}, each.count) for topic, each in sorted(ignored.items())],
         ),
         *_counted(counted),
+        *(_cluster(cluster) if cluster is not None and cluster.condition != "none" else ()),
         *_family("board_problem", "gauge", "1 while the board cannot be read in full.", [({}, bool(status.problem))]),
     ]
     return "".join(f"{line}\n" for line in lines)
@@ -154,6 +158,32 @@ def _topics(bounds: Mapping[str, Bounds]) -> Iterable[str]:
     end = [({"topic": topic}, float(each.end)) for topic, each in bounds.items()]
     yield from _family("topic_first_offset", "gauge", "The oldest offset that the log has.", first)
     yield from _family("topic_end_offset", "gauge", "The offset after the newest.", end)
+
+
+def _cluster(found: ClusterReport) -> Iterable[str]:
+    """Labels are instances, which survive restarts, of at most a thousand members."""
+    states = [({"state": each}, each == found.condition) for each in CONDITIONS]
+    yield from _family("cluster_condition", "gauge", "State of the cluster and its view.", states)
+    for name, text, value in (
+        ("members", "Members of the cluster.", len(found.members)),
+        ("epoch", "The epoch of its view.", found.epoch),
+        ("frozen", "1 while no member is evicted, except by command.", found.frozen),
+        ("unsettled_seconds", "How long its view has been waiting for acknowledgements.", found.unsettled_s),
+        ("barrier_seconds", "How long the last settled view waited for them, -1 if unknown.", found.barrier_s),
+        ("last_record_seconds", "Age of the newest record of the cluster.", found.last_record_s),
+        ("evictions_total", "Members evicted, as far as read here.", found.evictions),
+        ("rejoins_total", "Joins of former members, as far as read here.", found.rejoins),
+    ):
+        kind = "counter" if name.endswith("_total") else "gauge"
+        yield from _family(f"cluster_{name}", kind, text, [({}, value)])
+    refused = [({"reason": reason}, count) for reason, count in found.refused.items()]
+    yield from _family("cluster_refused_total", "counter", "Refused records, as far as read here.", refused)
+    lags = [({"instance": each.instance}, each.lag_s) for each in found.members if each.lag_s >= 0]
+    yield from _family("cluster_member_lag_seconds", "gauge", "Age of what it had not read at its renewal.", lags)
+    leases = [({"instance": each.instance}, each.lease_left_s) for each in found.members]
+    yield from _family("cluster_member_lease_left_seconds", "gauge", "Until others may evict it.", leases)
+    leads = [({"instance": each.instance}, each.is_leader) for each in found.members]
+    yield from _family("cluster_member_leader", "gauge", "1 for the leader.", leads)
 
 
 def _counted(counted: Mapping[str, Counted]) -> Iterable[str]:
