@@ -25,6 +25,11 @@ if TYPE_CHECKING:
     from callboard.board.read.explaining import Explanation
     from callboard.board.read.publisher_log import LogLine
     from callboard.board.subscriber import Subscriber
+    from callboard.board.topology.changes import ClusterChange
+    from callboard.board.topology.commands import ClusterCommandResult
+    from callboard.board.topology.explaining import ViewExplanation
+    from callboard.board.topology.topology import ClusterCommandOptions, ClusterSettingsChange, Topology
+    from callboard.board.topology.view import ClusterReport, MemberReport
     from callboard.board.views import (
         BoardStatus,
         CohortQueue,
@@ -89,15 +94,17 @@ if TYPE_CHECKING:
 __all__ = [
     "AgentFailed", "ArchiveBusy", "ArchiveDamaged", "ArchiveError", "ArchiveHole", "AsOf", "Backoff", "BlobCollection",
     "BlobDamaged", "BlobError", "BlobMissing", "BlobUnavailable", "BoardEvent", "BoardStatus", "Callboard",
-    "CallboardError", "Change", "Changes", "CohortQueue", "CommandOptions", "CommandResult", "ConfigError",
+    "CallboardError", "Change", "Changes", "ClusterChange", "ClusterCommandOptions", "ClusterCommandResult",
+    "ClusterReport", "ClusterSettingsChange", "CohortQueue", "CommandOptions", "CommandResult", "ConfigError",
     "DiscoveryMessage", "Explanation", "ExtraMissing", "FailedPackage", "Fence", "GatePolicy", "HeldUp", "Hook",
     "HookCall", "HookFailed", "Kind", "LeaderReplaced", "LogError", "LogLine", "LogReplaced", "LogUnavailable",
-    "NameLapsed", "NotAllImported", "NotAnswered", "NotImported", "NotSupported", "OffsetOutOfRange", "Package",
-    "PackageCorrupt", "PackageError", "PackageRefused", "Page", "Publisher", "PublisherStatus", "Publishing",
+    "MemberReport", "NameLapsed", "NotAllImported", "NotAnswered", "NotImported", "NotSupported", "OffsetOutOfRange",
+    "Package", "PackageCorrupt", "PackageError", "PackageRefused", "Page", "Publisher", "PublisherStatus", "Publishing",
     "QueueView", "QueuedPackage", "RecordTooLarge", "Remedy", "Repair", "RepositoryBusy", "RepositoryError",
     "RepositoryOccupied", "RepositoryUnavailable", "RequestOptions", "RequestRefused", "Retention", "RetentionGate",
     "RootFilled", "SchemaTooNew", "SigningKey", "Subscriber", "SubscriberOptions", "SubscriberStatus",
-    "SubscriberStuck", "SubscriberTaken", "Token", "TopicMissing", "Trouble", "Undecodable", "Verified",
+    "SubscriberStuck", "SubscriberTaken", "Token", "TopicMissing", "Topology", "Trouble", "Undecodable", "Verified",
+    "ViewExplanation",
 ]  # fmt: skip
 
 _MODULES = {
@@ -117,6 +124,11 @@ _MODULES = {
     "callboard.board.read.explaining": "Explanation",
     "callboard.board.read.publisher_log": "LogLine",
     "callboard.board.subscriber": "Subscriber",
+    "callboard.board.topology.changes": "ClusterChange",
+    "callboard.board.topology.commands": "ClusterCommandResult",
+    "callboard.board.topology.explaining": "ViewExplanation",
+    "callboard.board.topology.topology": "ClusterCommandOptions ClusterSettingsChange Topology",
+    "callboard.board.topology.view": "ClusterReport MemberReport",
     "callboard.board.views": (
         "BoardStatus CohortQueue CommandResult FailedPackage HeldUp Package PublisherStatus QueueView "
         "QueuedPackage Remedy SubscriberStatus Trouble"

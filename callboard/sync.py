@@ -19,6 +19,8 @@ from typing import TYPE_CHECKING, Any, Concatenate, Generic, ParamSpec, Self, Ty
 from callboard.board import board, publisher, subscriber
 from callboard.board.connect.subscriber_options import SubscriberOptions
 from callboard.board.read.events import BoardEvent
+from callboard.board.topology import topology
+from callboard.board.topology.changes import ClusterChange
 from callboard.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -61,6 +63,18 @@ class EventLoop:
         except BaseException:
             future.cancel()
             raise
+
+    def each(self, items: AsyncGenerator[R, None]) -> Iterator[R]:
+        """What the generator yields; it ends when the loop is closed."""
+        try:
+            while (item := self.run(_next(items))) is not None:
+                yield item
+        except CancelledError:
+            if self.is_open:
+                raise
+        finally:
+            if self.is_open:
+                self.run(items.aclose())
 
     @property
     def is_open(self) -> bool:
@@ -162,6 +176,23 @@ class Subscriber(Twin[subscriber.Subscriber]):
         self.leave(error)
 
 
+class Topology(Twin[topology.Topology]):
+    """See ``callboard.board.topology.topology.Topology``. Created by ``Callboard.topology``."""
+
+    view = waiting(topology.Topology.view)
+    history = waiting(topology.Topology.history)
+    explain = waiting(topology.Topology.explain)
+    evict = waiting(topology.Topology.evict)
+    drain = waiting(topology.Topology.drain)
+    transfer = waiting(topology.Topology.transfer)
+    freeze = waiting(topology.Topology.freeze)
+    configure = waiting(topology.Topology.configure)
+
+    def watch(self, after: int | None = None) -> Iterator[ClusterChange]:
+        """See ``callboard.board.topology.topology.Topology.watch``. Blocks the thread that iterates."""
+        return self._loop.each(self._asynchronous.watch(after))
+
+
 class Callboard(Twin[board.Callboard]):
     """See ``callboard.Callboard``, which takes the same arguments. Use it inside ``with``."""
 
@@ -184,6 +215,11 @@ class Callboard(Twin[board.Callboard]):
     def subscriber(self, name: str, into: str | Path, **options: Unpack[SubscriberOptions]) -> Subscriber:
         """A subscriber that imports into ``into``; not yet started. See ``callboard.Callboard.subscriber``."""
         return Subscriber(self._loop, self._asynchronous.subscriber(name, into, **options))
+
+    @property
+    def topology(self) -> Topology:
+        """The cluster on this log. See ``callboard.Callboard.topology``."""
+        return Topology(self._loop, self._asynchronous.topology)
 
     status = waiting(board.Callboard.status)
     queue = waiting(board.Callboard.queue)
@@ -212,7 +248,7 @@ class Callboard(Twin[board.Callboard]):
         self, publisher: str = "", kinds: Iterable[str] = (), after: int | None = None, *, follow: bool = True
     ) -> Iterator[BoardEvent]:
         """See ``callboard.Callboard.events``. Blocks the thread that iterates."""
-        return self._each(self._asynchronous.events(publisher, kinds, after, follow=follow))
+        return self._loop.each(self._asynchronous.events(publisher, kinds, after, follow=follow))
 
     def retention_gate(self, policy: "GatePolicy") -> "RetentionGate":
         """See ``callboard.Callboard.retention_gate``."""
@@ -225,17 +261,6 @@ class Callboard(Twin[board.Callboard]):
                 self._loop.run(self._asynchronous.close())
             finally:
                 self._loop.close()
-
-    def _each(self, events: AsyncGenerator[BoardEvent, None]) -> Iterator[BoardEvent]:
-        try:
-            while (event := self._loop.run(_next(events))) is not None:
-                yield event
-        except CancelledError:
-            if self._loop.is_open:
-                raise
-        finally:
-            if self._loop.is_open:
-                self._loop.run(events.aclose())
 
     def __enter__(self) -> Self:
         self._loop.start()
@@ -252,5 +277,5 @@ class Callboard(Twin[board.Callboard]):
         self.close()
 
 
-async def _next(events: AsyncIterator[BoardEvent]) -> BoardEvent | None:
-    return await anext(events, None)
+async def _next(items: AsyncIterator[R]) -> R | None:
+    return await anext(items, None)

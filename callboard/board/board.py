@@ -8,7 +8,7 @@ from functools import wraps
 from inspect import Parameter, signature
 from pathlib import Path
 from types import TracebackType
-from typing import Concatenate, ParamSpec, Self, TypeVar, Unpack
+from typing import TYPE_CHECKING, Concatenate, ParamSpec, Self, TypeVar, Unpack
 
 from callboard.actors.runtime import Runtime
 from callboard.backends.blob_store import BlobStore
@@ -29,13 +29,15 @@ from callboard.board.publisher import Publisher
 from callboard.board.read import questions
 from callboard.board.read.queues import queues
 from callboard.board.subscriber import Subscriber
-from callboard.board.topology.topology import Topology
 from callboard.door import boards, subscribers
 from callboard.door.rules import instance_of
 from callboard.errors import ConfigError
 from callboard.messages.signing import SigningKey
 from callboard.messages.topics import PREFIX
 from callboard.version import __version__
+
+if TYPE_CHECKING:  # a board without a look at its cluster does not load it
+    from callboard.board.topology.topology import Topology
 
 ALREADY_OPEN = "this board is already open; use it, or create another Callboard for the same log"
 
@@ -205,8 +207,10 @@ class Callboard:
         return self.context.blobs
 
     @property
-    def topology(self) -> Topology:
+    def topology(self) -> "Topology":
         """The cluster on this log: its members, its history, and commands to it."""
+        from callboard.board.topology.topology import Topology
+
         return Topology(self.context)
 
     @property

@@ -12,7 +12,6 @@ from callboard.board.read.log.ignored import look, sentences
 from callboard.board.read.queues import queues
 from callboard.board.read.queues.queue_sizes import log_identity
 from callboard.board.read.status import status as statuses
-from callboard.board.topology.topology import Topology
 from callboard.board.views import BoardStatus, PublisherStatus
 from callboard.door.limits import ANSWER_S
 from callboard.door.questions import asked
@@ -74,6 +73,7 @@ async def status(board: BoardContext, timeout_s: float = ANSWER_S) -> BoardStatu
 async def metrics(board: BoardContext, timeout_s: float = ANSWER_S) -> str:
     """The status as metrics, in the text format of Prometheus."""
     from callboard.board.read.status import metrics as figures
+    from callboard.board.topology.topology import Topology
 
     cluster = await Topology(board).view()
     now = await status(board, timeout_s)

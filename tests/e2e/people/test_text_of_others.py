@@ -34,7 +34,10 @@ from callboard.messages.distribution.topic_messages import (
 )
 from callboard.messages.event import Event
 from callboard.messages.headers import new_record
-from callboard.messages.topics import SORTS
+from callboard.messages.record import NewRecord
+from callboard.messages.topics import CONTROL, SORTS, control_topic
+from callboard.messages.topology.cluster_state import ClusterSettings
+from callboard.messages.topology.control_messages import AdminMessage, JoinMessage, LeaveMessage, ProposeMessage
 from tests.warm_start import WarmStart
 
 EVIL = "e\x1b[31m\x9b2J\x07\r\nINJECTED\u202e\u2066\u200b\u2028[bold]<b>"
@@ -52,6 +55,7 @@ NOTHING = {
     ("simulate",): "makes a board of its own", ("pipeline", "demo"): "makes a board of its own",
     ("pipeline", "rebuild"): JOBS, ("pipeline", "queue-at"): JOBS, ("pipeline", "audit"): JOBS,
     ("pipeline", "archive"): JOBS, ("pipeline", "collect"): JOBS, ("pipeline", "export"): JOBS,
+    ("topology", "watch"): "runs on, and shows what `topology history` does",
     ("init",): "shows what the caller wrote", ("run", "subscriber"): "logs; see the tests of logging",
     ("run", "publisher"): "logs; see the tests of logging",
 }  # fmt: skip
@@ -68,7 +72,7 @@ SHOWING: dict[tuple[str, ...], list[tuple[str, ...]]] = {
     ("metrics",): [NONE],
     ("doctor",): [NONE, ("--all",), ("--json",)],
     ("explain",): [("quiet", "/a"), (SUBSCRIBER, PATH), ("quiet", "/a", "--json")],
-    ("log", "list"): [(*words, "--topic", topic) for topic in SORTS
+    ("log", "list"): [(*words, "--topic", topic) for topic in (*SORTS, CONTROL)
                       for words in (NONE, ("--json",))],
     ("log", "grep"): [("INJ",), (EVIL,), ("INJ", "--json")],
     ("log", "show"): [(f"callboard.{topic}@1", *words) for topic in SORTS
@@ -91,6 +95,14 @@ SHOWING: dict[tuple[str, ...], list[tuple[str, ...]]] = {
     ("delete",): [(PATH,), (PATH, "--publisher", PUBLISHER)],
     ("invalidate",): [(PATH,), ("relative",)],
     ("test",): [("--publisher", PUBLISHER), ("--to", SUBSCRIBER)],
+    ("topology", "show"): [NONE, ("--details",), ("--json",)],
+    ("topology", "history"): [NONE, ("--json",)],
+    ("topology", "explain"): [("3",), ("9",), ("9", "--json"), ("5",)],
+    ("topology", "evict"): [(EVIL,), ("b",)],
+    ("topology", "drain"): [(EVIL,), ("a", "--reason", EVIL, "--author", EVIL), ("a", "--undo", "--json")],
+    ("topology", "transfer"): [(EVIL,), ("a",)],
+    ("topology", "freeze"): [("--reason", EVIL), ("--undo", "--author", EVIL)],
+    ("topology", "configure"): [("--gap-ms", "4000"), ("--gap-ms", "9000")],
     **{("archive", name): [("--archive", EVIL)] for name in ("run", "status", "verify", "compact", "restore")},
 }  # fmt: skip
 
@@ -135,6 +147,19 @@ def messages(log_id: str) -> Iterator[tuple[str, Event]]:
     )  # fmt: skip
 
 
+def cluster() -> Iterator[Event]:
+    """What a hostile member and a hostile operator write. Names that are not plain are not read at all."""
+    yield AdminMessage(
+        instance="x", incarnation="x1", seq=1, base=-1, author=EVIL, reason=EVIL,
+        configure=ClusterSettings(cluster_id="c"),
+    )  # fmt: skip
+    yield JoinMessage(instance="a", incarnation="a1", seq=1, properties=(("url", EVIL),))
+    yield JoinMessage(instance=ODD, incarnation="a1", seq=1)
+    yield JoinMessage(instance="b", incarnation="b1", seq=1)
+    yield LeaveMessage(instance="b", incarnation="b1", seq=2, reason=EVIL)
+    yield ProposeMessage(instance="a", incarnation="a1", seq=2, base_epoch=1, remove=("a",), reason=EVIL)
+
+
 async def write(folder: Path) -> None:
     """Write it all past the doors of the library, as others would."""
     async with Callboard("sqlite:///./board.db", base=folder) as board:
@@ -145,6 +170,10 @@ async def write(folder: Path) -> None:
                 message, record_id=f"{number}{EVIL}", time_ns=time.time_ns(), producer=EVIL, cause=EVIL
             )
             await log.append(getattr(topics, topic), [record])
+        await log.ensure(control_topic())
+        for member_event in cluster():
+            record = new_record(member_event, record_id=EVIL, time_ns=time.time_ns(), producer=EVIL)
+            await log.append(control_topic(), [record, NewRecord(payload=b"", headers=(("type", ODD),))])
         event = PackageEvent(
             kind="failed", publisher=PUBLISHER, package_id=ODD, deep_paths=(PATH,), paths=(PATH,), offset=1,
             dedup_key=ODD, log_id=log_id, time_ns=time.time_ns(), user=EVIL, subscriber=SUBSCRIBER, outcome="REMOVED",
@@ -199,7 +228,8 @@ def test_no_command_shows_what_a_terminal_would_obey(typed, command):
 @pytest.mark.parametrize(
     "words",
     [("status",), ("errors",), ("queue", "quiet"), ("log", "list"), ("log", "show", "1"), ("doctor",), ("metrics",),
-     ("publisher-log", PLAIN), ("events", "--after", "-1")],
+     ("publisher-log", PLAIN), ("events", "--after", "-1"), ("topology", "--details"), ("topology", "history"),
+     ("topology", "explain", "9"), ("log", "list", "--topic", CONTROL)],
     ids=" ".join,
 )  # fmt: skip
 def test_what_is_hostile_is_shown_as_it_is_and_not_left_out(typed, words):

@@ -34,7 +34,7 @@ def test_every_error_can_be_caught_by_its_name():
 
 def given_and_taken() -> Iterator[Any]:
     """The types of all that the methods for a service take and give; some are imported with their first use."""
-    for owner in (callboard.Callboard, callboard.Publisher, callboard.Subscriber):
+    for owner in (callboard.Callboard, callboard.Publisher, callboard.Subscriber, callboard.Topology):
         for name, method in inspect.getmembers(owner, callable):
             if not name.startswith("_") or (owner, name) == (callboard.Callboard, "__init__"):
                 function = inspect.unwrap(getattr(method, "__func__", method))

@@ -9,6 +9,7 @@ from callboard import Callboard
 from callboard.actors.topology.verdict import Verdict
 from callboard.backends.log import Log
 from callboard.backends.logs.memory import MemoryLog
+from callboard.backends.logs.signed_log import SignedLog
 from callboard.backends.logs.sqlite.log import SqliteLog
 from callboard.board.connect.agents import Agents
 from callboard.board.connect.resources import Resources
@@ -16,6 +17,7 @@ from callboard.board.connect.settings import BoardSettings
 from callboard.board.context import BoardContext
 from callboard.messages.headers import new_record
 from callboard.messages.record import NewRecord
+from callboard.messages.signing import SigningKey
 from callboard.messages.topics import control_topic
 from callboard.messages.topology.member_event import MemberEvent
 from callboard.messages.topology.reading import Unread, read
@@ -55,11 +57,12 @@ class Cluster(Topic):
 
 
 class Stage:
-    """An open board on a log whose clock is that of the cluster."""
+    """An open board on a log whose clock is that of the cluster; on ``below``, if it has a key."""
 
-    def __init__(self, cluster: Cluster, folder: Path | None) -> None:
-        self.cluster, self.now_ms = cluster, cluster.time_ms
-        self.log: Log = SqliteLog(folder, self._now_ns) if folder else MemoryLog(self._now_ns)
+    def __init__(self, cluster: Cluster, folder: Path | None, key: SigningKey | None) -> None:
+        self.cluster, self.now_ms, self.written = cluster, cluster.time_ms, 0
+        self.below: Log = SqliteLog(folder, self._now_ns) if folder else MemoryLog(self._now_ns)
+        self.log = SignedLog(self.below, key, [key], "callboard.package", self._now_ns) if key else self.below
         resources = Resources(BoardSettings("memory:"), lambda _: self.log)
         self.board = Callboard.on(BoardContext(resources, Agents(resources), self._now_ns))
 
@@ -69,17 +72,21 @@ class Stage:
     async def write(self) -> None:
         """Append what the cluster has that the log has not."""
         await self.log.ensure(TOPIC)
-        for time_ms, record in self.cluster.new:
-            self.now_ms = time_ms
+        for time_ms, record in self.cluster.new[self.written :]:
+            self.now_ms, self.written = time_ms, self.written + 1
             await self.log.append(TOPIC, [record])
-        self.cluster.new.clear()
 
 
-def staged(work: Callable[[Stage], Awaitable[None]], cluster: Cluster | None, folder: Path | None = None) -> None:
+def staged(
+    work: Callable[[Stage], Awaitable[None]],
+    cluster: Cluster | None,
+    folder: Path | None = None,
+    key: SigningKey | None = None,
+) -> None:
     """Do the work on a board with this cluster; on one without a control topic if there is none."""
 
     async def body() -> None:
-        stage = Stage(cluster or Cluster(founded=False), folder)
+        stage = Stage(cluster or Cluster(founded=False), folder, key)
         async with stage.board:
             if cluster is not None:
                 await stage.write()
