@@ -7,7 +7,8 @@ from callboard.actors.topology.proposing import overdue
 from callboard.actors.topology.verdict import Reason
 from callboard.backends.examination import CLOCK_SKEW_MAX_S, Finding, advice, ok, problem
 from callboard.board.context import BoardContext
-from callboard.board.topology.reading import RECENT_RECORDS, Reading, newest_reading
+from callboard.board.topology.opening import newest_reading
+from callboard.board.topology.reading import RECENT_RECORDS, Reading
 from callboard.board.topology.view import ClusterReport, report
 from callboard.board.topology.wording import named
 from callboard.messages.topology.cluster_state import ClusterState

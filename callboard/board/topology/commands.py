@@ -10,7 +10,8 @@ from dataclasses import dataclass
 from callboard.actors.topology.reducer import step
 from callboard.board.connect.user import current_user
 from callboard.board.context import BoardContext
-from callboard.board.topology.reading import Reading, current
+from callboard.board.topology.opening import current
+from callboard.board.topology.reading import Reading
 from callboard.board.topology.wording import command as words
 from callboard.board.topology.wording import named
 from callboard.door.names import suggestion

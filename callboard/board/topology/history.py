@@ -7,7 +7,8 @@ from collections.abc import AsyncGenerator
 from callboard.board.context import BoardContext
 from callboard.board.page import AsOf, Page, resumed, trimmed
 from callboard.board.topology.changes import ClusterChange, change_of
-from callboard.board.topology.reading import Reading, newest_reading, whole_reading
+from callboard.board.topology.opening import newest_reading, whole_reading
+from callboard.board.topology.reading import Reading
 from callboard.door.cursors import Place, cursor_at
 from callboard.errors import LogReplaced, LogUnavailable, OffsetOutOfRange
 from callboard.logger import get_logger

@@ -3,7 +3,7 @@
 import asyncio
 from bisect import bisect
 from collections import Counter, deque
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import AsyncIterator
 from typing import NamedTuple
 
 from callboard.actors.topology.cluster_fold import ClusterFold
@@ -11,12 +11,10 @@ from callboard.actors.topology.reducer import NS_PER_MS
 from callboard.actors.topology.verdict import Reason, Verdict
 from callboard.backends.log import Log
 from callboard.backends.logs.walk import WINDOW_OFFSETS, backwards, between
-from callboard.board.context import BoardContext
 from callboard.board.topology.wording import about
-from callboard.errors import OffsetOutOfRange, TopicMissing
+from callboard.errors import OffsetOutOfRange
 from callboard.messages.headers import TIME_NS_MAX
 from callboard.messages.record import Record
-from callboard.messages.topics import control_topic
 from callboard.messages.topology.cluster_state import EMPTY, AckPolicy, ClusterMember, ClusterState
 from callboard.messages.topology.control_messages import JoinMessage, LeaveMessage, RenewMessage, SnapshotMessage
 from callboard.messages.topology.member_event import MemberEvent
@@ -208,45 +206,16 @@ class Reading:
             self.barrier_s = max(0, record.time_ns - self.view_ns) / 1e9 if self.view_ns >= 0 else -1.0
 
 
-async def current(board: BoardContext) -> Reading | None:
-    """The reading that the board keeps, up to the end of the topic; None if the log has no control topic."""
-    kept, topic = board.cluster, control_topic(board.settings.prefix)
-    try:
-        if kept is None or kept.log is not board.log or kept.log_id != await board.log.identity(topic):
-            kept = board.cluster = await newest_reading(board)
-        if kept is not None:
-            await kept.catch_up()
-    except TopicMissing:
-        return None
-    return kept
-
-
-async def newest_reading(board: BoardContext, recent: int = 0) -> Reading | None:
-    """A new reading, from the newest snapshot that has ``recent`` offsets after it, or else from the first record.
-    Nothing is read yet. None if the log has no control topic.
-    """
-    log, topic = board.log, control_topic(board.settings.prefix)
-    try:
-        return Reading(log, topic, await log.identity(topic), *await newest_start(log, topic, recent))
-    except TopicMissing:
-        return None
-
-
-async def whole_reading(board: BoardContext) -> Reading | None:
-    """The same, from the first retained record from which the state is known."""
-    log, topic = board.log, control_topic(board.settings.prefix)
-    try:
-        first, end = await log.bounds(topic)
-        start = (first, EMPTY) if first <= 1 else await _start(between(log, topic, first, end), first)
-        return Reading(log, topic, await log.identity(topic), *start)
-    except TopicMissing:
-        return None
-
-
 async def newest_start(log: Log, topic: str, recent: int = 0) -> tuple[int, ClusterState]:
     """The first retained offset, and the state in the newest snapshot that a fold can start from."""
     first, end = await log.bounds(topic)
     return await _start(backwards(log, topic, first, end - recent, WINDOW_OFFSETS), first)
+
+
+async def oldest_start(log: Log, topic: str) -> tuple[int, ClusterState]:
+    """The first retained offset, and the state after it, or in the oldest snapshot that a fold can start from."""
+    first, end = await log.bounds(topic)
+    return (first, EMPTY) if first <= 1 else await _start(between(log, topic, first, end), first)
 
 
 async def _start(records: AsyncIterator[Record], first: int) -> tuple[int, ClusterState]:
@@ -255,8 +224,3 @@ async def _start(records: AsyncIterator[Record], first: int) -> tuple[int, Clust
         if isinstance(said, SnapshotMessage) and first <= said.state.offset + 1 <= record.offset:
             return first, said.state  # all records since then are retained
     return first, EMPTY
-
-
-def newest_of(refusals: Iterable[Refusal], *reasons: Reason) -> Refusal | None:
-    """The newest refusal with one of these reasons."""
-    return next((each for each in reversed(list(refusals)) if each.reason in reasons), None)

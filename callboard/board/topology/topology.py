@@ -15,7 +15,7 @@ from callboard.board.topology.commands import (
 )
 from callboard.board.topology.explaining import ViewExplanation, explained
 from callboard.board.topology.history import history, watch
-from callboard.board.topology.reading import current, whole_reading
+from callboard.board.topology.opening import current, whole_reading
 from callboard.board.topology.view import ClusterReport, no_cluster, report
 from callboard.door.limits import ANSWER_S
 from callboard.door.questions import asked, clustered, commanded
