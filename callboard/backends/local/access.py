@@ -1,4 +1,4 @@
-"""File permissions of a log or a blob store: the same users as for its folder, whatever the umask.
+"""File permissions of a log or a blob store: the same users as for its folder, not by the umask.
 
 To share one, use a folder that a group may write, such as one of mode 2770. Anyone who can read a file can lock it, so
 lock files are only for users who may write.

@@ -48,7 +48,7 @@ class GroupWriter(Generic[E]):
             while group := self._gather():
                 try:
                     offsets = await self._commit([entry for work in group for entry in work.entries])
-                except Exception as error:  # noqa: BLE001 - passed on to the waiters, whatever it is
+                except Exception as error:  # noqa: BLE001 - every error is passed on to the waiters
                     _fail(group, error)
                 else:
                     _answer(group, offsets)

@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 
 class WakeUp:
-    """Wakes every waiter at once, whatever their number.
+    """Wakes all waiters at once.
 
     Use it from one event loop. Time is the loop's, so a loop with a virtual clock works as well.
     """

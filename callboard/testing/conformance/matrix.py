@@ -57,7 +57,7 @@ class Matrix(Generic[H]):
     def _started(self, candidate: Candidate[H], servers: ExitStack) -> New[H] | None:
         try:
             return servers.enter_context(candidate.start())
-        except Exception as error:  # noqa: BLE001 - whatever it is, this column fails with it
+        except Exception as error:  # noqa: BLE001 - any error fails this column
             self.problems.append(f"{candidate.name} CANNOT BE STARTED, so nothing is known about it: {error}")
             return None
 
@@ -67,7 +67,7 @@ class Matrix(Generic[H]):
         try:
             with new() as harness:
                 return asyncio.run(verify(check, harness)) or OK
-        except Exception:  # noqa: BLE001 - whatever it is, the backend did not pass
+        except Exception:  # noqa: BLE001 - with any error, the backend did not pass
             self.problems.append(f"{name} fails {_name(check)}:\n{traceback.format_exc()}")
             return FAIL
 

@@ -98,7 +98,7 @@ class Tail:
                 if loop.time() - news > QUIET_S:
                     self._cluster.forget(self._name)
                     news = loop.time()
-        except Exception as error:  # noqa: BLE001 - passed on to the waiters, whatever it is
+        except Exception as error:  # noqa: BLE001 - every error is passed on to the waiters
             self._error = error
             get_logger().warning("tail.failed", topic=self._name, error=str(error))
             self._moved.ring()

@@ -15,7 +15,7 @@ _SQLITE_ADVICE = {
     "SQLITE_CANTOPEN": "it cannot be opened: check that its folder may be read and written, and ulimit -n",
     "SQLITE_PERM": "access was denied: check the owner and mode of the file and its folder",
     "SQLITE_IOERR": "the disk or a file limit failed it: check the disk, quotas and ulimit",
-    "SQLITE_BUSY": "another program keeps it locked: end whatever else has the file open",
+    "SQLITE_BUSY": "another program keeps it locked: end the other programs that have the file open",
     "SQLITE_CORRUPT": "the file is damaged: stop the board and restore a copy",
 }
 _SYSTEM_ADVICE = {

@@ -83,7 +83,7 @@ class Writer:
                         open_ended = not self._closing
                         continue
                     results, newest = self._commit(group)
-            except Exception as error:  # noqa: BLE001 - passed on to the waiters, whatever it is
+            except Exception as error:  # noqa: BLE001 - every error is passed on to the waiters
                 _settle(group, [error] * len(group))
             else:
                 _settle(group, results)

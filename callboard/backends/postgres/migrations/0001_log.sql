@@ -1,7 +1,7 @@
 -- The log: a row in topics for each topic N, the sequence offsets_N, the table records_N and the function append_N.
 --
 -- The functions keep the search_path they were created under, so they work on their own schema
--- whoever calls them.
+-- for every caller.
 
 CREATE TABLE IF NOT EXISTS topics (
     id integer GENERATED ALWAYS AS IDENTITY PRIMARY KEY,

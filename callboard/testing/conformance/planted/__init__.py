@@ -64,7 +64,7 @@ def catching_check(checks: Sequence[Check], new: New[Any]) -> str | None:
                 asyncio.run(asyncio.wait_for(check(harness), CHECK_TIMEOUT_S))
         except NotDeclared:
             continue
-        except Exception:  # noqa: BLE001 - whatever it is, it was caught
+        except Exception:  # noqa: BLE001 - any error means that it was caught
             return str(getattr(check, "__name__", check))
     return None
 

@@ -24,7 +24,7 @@ class TruncatesABlob(MemoryBlobStore):
 
 
 class OverwritesABlob(MemoryBlobStore):
-    """Overwrites what is there with whatever comes."""
+    """Replaces a blob that is already there."""
 
     async def put(self, digest: str, chunks: Iterable[bytes], size: int | None = None) -> bool:
         there = self._blobs.pop(digest, None)
@@ -145,7 +145,7 @@ class DoesNotRenew(MemoryBlobStore):
 
 
 class KeepsWhatIsTruncated(MemoryBlobStore):
-    """Takes an existing blob for intact, whatever its size."""
+    """Takes an existing blob for intact without comparing its size."""
 
     async def put(self, digest: str, chunks: Iterable[bytes], size: int | None = None) -> bool:
         if not await self.exists(digest):

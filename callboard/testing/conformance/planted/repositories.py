@@ -162,7 +162,7 @@ class TrustsTheDigests(_Operates):
 
 
 class TrustsTheSizes(_Operates):
-    """Stores the announced number of bytes, whatever came."""
+    """Stores the announced number of bytes, even if more or fewer came."""
 
     def spoil(self, operation: Operation) -> Operation:
         if not isinstance(operation, Put) or operation.entry.size == 0:

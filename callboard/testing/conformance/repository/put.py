@@ -22,7 +22,7 @@ async def check_entries_come_out_as_they_were_put(harness: RepositoryHarness) ->
 
 
 async def check_any_mode_comes_out(harness: RepositoryHarness) -> None:
-    """Whatever the umask, and even if the owner may not write."""
+    """Regardless of the umask, and even if the owner may not write."""
     modes = [0o400, 0o444, 0o500, 0o555, 0o600, 0o644, 0o664, 0o666, 0o700, 0o755, 0o775, 0o777]
     async with opened(harness) as repository:
         puts = [put for mode in modes for put in (file(f"/f{mode:o}", mode=mode), folder(f"/d{mode | 0o500:o}"))]

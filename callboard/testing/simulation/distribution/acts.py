@@ -48,7 +48,7 @@ class SendCommand(Act):
 
 @dataclass(frozen=True, slots=True)
 class Kill(Act):
-    """An actor dies, whatever it is doing."""
+    """An actor dies, at any moment."""
 
     agent: str
     role: str

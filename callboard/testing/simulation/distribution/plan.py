@@ -120,9 +120,9 @@ def plan(seed: int) -> Plan:
             name = more.choice([*edges, *PUBLISHERS])
             role = more.choice(SUBSCRIBER_ROLES if name in edges else PUBLISHER_ROLES)
             acts.append(Poison(more.uniform(0, CHAOS_S), name, role))
-    anew = Random(f"anew/{seed}")  # noqa: S311  # likewise
-    if anew.random() < RENEWALS:
-        acts += _renewals(anew, tuple(edges))
+    renewing = Random(f"anew/{seed}")  # noqa: S311  # likewise
+    if renewing.random() < RENEWALS:
+        acts += _renewals(renewing, tuple(edges))
     steps = Random(f"steps/{seed}")  # noqa: S311  # likewise
     if steps.random() < STEPS:
         acts += _steps(steps, edges)

@@ -15,7 +15,7 @@ async def check_keys_have_no_effect_unless_declared(harness: LogHarness) -> None
 
 
 async def check_a_key_is_appended_once(harness: LogHarness) -> None:
-    """A second append with the key returns the first one's offset, whatever its payload."""
+    """A second append with the key returns the first one's offset, also with another payload."""
     async with opened_twice(harness, Capability.KEYS) as (one, other):
         (first,) = await one.append(harness.topic, [new("first", key="k")])
         assert await one.append(harness.topic, [new("second", key="k")]) == [first]

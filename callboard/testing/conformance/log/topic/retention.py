@@ -131,7 +131,7 @@ async def check_one_limit_is_enough(harness: LogHarness) -> None:
 
 
 async def check_nothing_goes_from_where_everything_is_kept(harness: LogHarness) -> None:
-    """Whatever the limits allow; keeping from below the first record removes nothing."""
+    """Even if the limits allow it; keeping from below the first record removes nothing."""
     async with opened(harness, Capability.TRIM) as log:
         offsets = await fill(log, harness.topic, 10, size=1000)
         everything = Retention(below_offset=offsets[-1] + 1, above_bytes=0)
