@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from callboard.board.care.retention_gate import GatePolicy, RetentionGate
     from callboard.board.care.verifying import Repair, Verified
     from callboard.board.command.commands import CommandOptions
-    from callboard.board.connect.publishing import Publishing
+    from callboard.board.connect.settings import Publishing
     from callboard.board.connect.subscriber_options import SubscriberOptions
     from callboard.board.page import AsOf, Page
     from callboard.board.publisher import Publisher, RequestOptions
@@ -116,7 +116,7 @@ _MODULES = {
     "callboard.board.care.retention_gate": "GatePolicy RetentionGate",
     "callboard.board.care.verifying": "Repair Verified",
     "callboard.board.command.commands": "CommandOptions",
-    "callboard.board.connect.publishing": "Publishing",
+    "callboard.board.connect.settings": "Publishing",
     "callboard.board.connect.subscriber_options": "SubscriberOptions",
     "callboard.board.page": "AsOf Page",
     "callboard.board.publisher": "Publisher RequestOptions",

@@ -19,9 +19,8 @@ from callboard.board.command import clearing, commands, forgetting, resending
 from callboard.board.connect.agents import Agents
 from callboard.board.connect.configured import add_configured_targets, board_options
 from callboard.board.connect.opening import repository_place
-from callboard.board.connect.publishing import Publishing
 from callboard.board.connect.resources import Resources
-from callboard.board.connect.settings import BoardSettings
+from callboard.board.connect.settings import BoardSettings, Publishing
 from callboard.board.connect.subscriber_options import DRAIN_S, SubscriberOptions, subscriber_settings
 from callboard.board.connect.territory import Territory
 from callboard.board.context import BoardContext

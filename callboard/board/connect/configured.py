@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from callboard.board.connect.publishing import Publishing
+from callboard.board.connect.settings import Publishing
 from callboard.board.connect.signing_keys import Keys, read_keys
 from callboard.board.connect.territory import Territory
 
