@@ -15,13 +15,14 @@ class BarrierReading:
         self._streams = streams
         self._ends: dict[str, Barrier | None] = {}
         self._is_reading = False
+        self._round = 0
 
     def read(self) -> Iterable[Effect]:
         """Begin, unless it has begun."""
         if not self._is_reading:
             self._is_reading = True
-            self._ends.clear()
-            yield from (FindBounds(topic) for topic in self._streams)
+            self._round += 1
+            yield from (FindBounds(topic, owner=str(self._round)) for topic in self._streams)
 
     def forget(self) -> None:
         """Read again for the next use, and after a failure."""
@@ -29,11 +30,11 @@ class BarrierReading:
         self._ends.clear()
 
     def take(self, message: Input) -> None:
-        """Note an answer."""
+        """Note an answer, unless it is to an earlier reading."""
         match message:
-            case Done(FindBounds(topic=topic), TopicBounds(log_id=log_id, end=end)):
-                self._ends[topic] = Barrier(topic=topic, log_id=log_id, offset=end)
-            case Failed(FindBounds(topic=topic), TopicMissing()):
+            case Done(FindBounds(topic=topic, owner=owner), TopicBounds() as its) if owner == str(self._round):
+                self._ends[topic] = Barrier(topic=topic, log_id=its.log_id, offset=its.end)
+            case Failed(FindBounds(topic=topic, owner=owner), TopicMissing()) if owner == str(self._round):
                 self._ends[topic] = None
 
     @property

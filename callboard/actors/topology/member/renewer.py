@@ -115,8 +115,8 @@ class Renewer:
                 yield from self._failed(message)
             case Done(FindBounds()):
                 self._barriers.take(message)
-            case PeerUp("view_keeper") if self._sent is not None:
-                yield Send(VIEW_KEEPER, replaced(self._sent, joined=self._joined))
+            case PeerUp("view_keeper"):
+                yield from self._introduce()
             case Stopping():
                 yield Stopped()
                 return
@@ -125,10 +125,18 @@ class Renewer:
 
     # What is known.
 
+    def _introduce(self) -> Iterable[Effect]:
+        """Tell a restarted view keeper what its predecessor knew."""
+        if self._sent is not None:
+            yield Send(VIEW_KEEPER, replaced(self._sent, joined=self._joined))
+        if self._is_leaving or self._left:
+            yield Send(VIEW_KEEPER, LeaveCluster())
+
     def _learn(self, news: ClusterNews) -> None:
         if news.state.settings and not self._news.state.settings:
             self._due = True  # to join at once what was just founded
-        self._news = news
+        known = news.log_id or not self._news.log_id  # a restarted view keeper knows nothing at first
+        self._news = news if known else replaced(self._news, problem=news.problem, detail=news.detail)
         me = self._me
         if news.log_id and self._seq < 0:
             self._seq = me.seq + SEQ_JUMP if me else 0

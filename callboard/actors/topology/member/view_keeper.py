@@ -113,6 +113,9 @@ class ViewKeeper:
                 yield from self._watch(message, origin)
             case Tick(key) if key in self._watchers:
                 yield Reply(self._watchers.pop(key)[0], self._news)
+            case Failed(TrimTopic(), error):
+                self._trimmed = -1
+                yield note("topic.not_trimmed", "warning", topic=self._settings.topic, error=str(error))
             case MessageSent():
                 self._standing.sent(message)
             case LeaveCluster():

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from callboard.actors.core.decision import Send, Stopping
+from callboard.actors.core.decision import Done, Send, Stopping
 from callboard.actors.core.effects import FindBounds, TopicBounds
 from callboard.actors.topology.member.proposer import PROPOSE, Proposer
 from callboard.actors.topology.member.roles import RENEWER
@@ -107,7 +107,12 @@ def test_it_reads_the_ends_of_the_streams_first() -> None:
     assert not driver.sent(ProposeMessage)
     driver.fail(FindBounds, LogUnavailable("away"))
     driver.tick(PROPOSE)
+    slow = driver.asked(FindBounds)
+    driver.tick(PROPOSE)
 
+    driver.open.remove(slow)
+    driver.feed(Done(slow, TopicBounds("log-s", 1, 33)))
+    assert not driver.sent(ProposeMessage), "this end was read before"
     driver.done(FindBounds, TopicBounds("log-s", 1, 44))
 
     (said,) = driver.sent(ProposeMessage)

@@ -230,6 +230,19 @@ def test_a_restarted_view_keeper_is_told_what_was_sent_last() -> None:
     assert effects == [Send(VIEW_KEEPER, replace(sent, joined=True))]
 
 
+def test_a_restarted_view_keeper_is_told_that_the_member_leaves() -> None:
+    driver, topic = member()
+    driver.ask(LeaveCluster())
+
+    driver.feed(PeerUp(VIEW_KEEPER))
+    driver.news(EMPTY, log_id="")
+
+    assert len(driver.sent(LeaveCluster)) == 2
+    assert driver.answers() == [], "it is still listed, as far as is known"
+    driver.news(heard(topic, driver.appended()))
+    assert driver.answers() == [LeftCluster(epoch=topic.state.view.epoch)]
+
+
 @pytest.mark.parametrize("problem", ["evicted", "taken_over", "duplicate_id", "too_new", "log_replaced", "gap"])
 def test_after_a_final_problem_nothing_is_said(problem: str) -> None:
     driver, topic = member()
