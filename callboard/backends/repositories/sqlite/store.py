@@ -70,6 +70,7 @@ class SqliteStore:
         self._source = SqliteSource(self._path)
         self._lock: int | None = None
         self._connection: sqlite3.Connection | None = None
+        self._highest: Token | None = None
 
     def entries(self, path: str, deep: bool) -> Iterator[Entry]:
         """Read the content as of the last apply; works without ``open``."""
@@ -85,6 +86,7 @@ class SqliteStore:
             self._disconnect()
             self._connection = self._connect()
             (ledger,) = self._connection.execute("SELECT content FROM ledger").fetchone()
+            self._highest = _highest(self._connection)
         if not ledger and not occupied:
             try:
                 refuse_content(str(self._path), self._source)
@@ -108,7 +110,7 @@ class SqliteStore:
         """Replace the ledger; without ``durable`` the write-ahead log is not synced."""
         connection = self._connected()
         with self._own_errors():
-            durable = durable or token != _highest(connection)
+            durable = durable or token != self._highest
             connection.execute(f"PRAGMA synchronous = {'FULL' if durable else 'NORMAL'}")
         try:
             with self._transaction(connection, token, reset), self._own_errors():
@@ -135,6 +137,7 @@ class SqliteStore:
             yield
             with self._own_errors():
                 connection.execute("COMMIT")
+            self._highest = token
         except BaseException:
             # A full disk makes SQLite roll back by itself.
             if connection.in_transaction:
