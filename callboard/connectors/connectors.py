@@ -50,7 +50,7 @@ class Connectors:
         settings: what to connect to, and who may connect.
         instance: the id of this instance.
         local: gives the view of the own cluster; None while there is none.
-        changed: called on the event loop when ``remote`` has changed.
+        changed: called on the event loop when ``remote`` has changed; it may also be set later.
         clock: the time, in nanoseconds since 1970.
         random_bytes: gives so many random bytes.
         draw: gives random numbers between 0 and 1.
@@ -70,7 +70,7 @@ class Connectors:
         draw: Callable[[], float] = random.random,
     ) -> None:
         settings.check()
-        self._settings, self._notify = settings, changed
+        self._settings, self.changed = settings, changed
         self._identity = Identity(instance, settings.keys, clock, random_bytes)
         self._registry = Registry(instance, local)
         self._connectors = [Connector(urls, settings.timing, self._registry, draw) for urls in settings.urls]
@@ -78,6 +78,7 @@ class Connectors:
         self._remote: tuple[RemoteCluster, ...] = ()
         self._server: Server | None = None
         self._stack = AsyncExitStack()
+        self._loop: asyncio.AbstractEventLoop | None = None
 
     @property
     def port(self) -> int:
@@ -102,8 +103,12 @@ class Connectors:
         return Link(url, neighbour, len(heard.clusters) if heard else 0, silent_ms, problem)
 
     def local_changed(self) -> None:
-        """Announce the local cluster at once where it is not known as it is now. Call it when the view has changed."""
-        self._changed()
+        """Announce the local cluster at once where it is not known as it is now.
+
+        Call it, from any thread, when the view has changed.
+        """
+        if self._loop:
+            self._loop.call_soon_threadsafe(self._changed)
 
     def use_keys(self, keys: Iterable[ConnectorKey]) -> None:
         """Use other keys from now on; the first one seals.
@@ -114,7 +119,7 @@ class Connectors:
 
     async def __aenter__(self) -> "Connectors":
         """Listen and connect. Raises ``ConfigError`` if it cannot listen, or a certificate cannot be used."""
-        settings = self._settings
+        settings, self._loop = self._settings, asyncio.get_running_loop()
         async with AsyncExitStack() as stack:
             if settings.listen:
                 context = settings.tls.context(server=True) if settings.tls else None
@@ -138,6 +143,7 @@ class Connectors:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         """Stop, and tell the neighbours so."""
+        self._loop = None
         await self._stack.aclose()
 
     async def _keep(self, outgoing: Outgoing, connector: Connector) -> None:
@@ -169,7 +175,7 @@ class Connectors:
         remote = self._registry.remote()
         if remote != self._remote:
             self._remote = remote
-            self._notify()
+            self.changed()
         for connector, wake in self._wake.items():
             connector.reconsider()
             wake.set()
