@@ -141,3 +141,10 @@ class MessageSent(Event):
     seq: int
     at_ms: int
     joined: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TopicRead(Event):
+    """The member has read up to this offset."""
+
+    read_to: int

@@ -13,6 +13,7 @@ from callboard.messages.topology.member_mail import (
     MessageSent,
     PropertiesChanged,
     Pulse,
+    TopicRead,
     WatchCluster,
 )
 
@@ -36,4 +37,5 @@ INSTANCES = [
     LeaveCluster(reason="deployment"),
     Pulse(health=Health.BAD, load_permille=990),
     MessageSent(seq=8, at_ms=120_000, joined=True),
+    TopicRead(read_to=41),
 ]

@@ -6,7 +6,8 @@ import pytest
 
 from callboard.actors.topology.member.roles import PROPOSER, RENEWER, VIEW_KEEPER
 from callboard.messages.record import NewRecord
-from callboard.messages.topology.control_messages import LeaveMessage, MemberEvent
+from callboard.messages.topology.control_messages import LeaveMessage, RenewMessage
+from callboard.messages.topology.member_event import MemberEvent
 from callboard.messages.topology.member_mail import MemberProblem
 from callboard.messages.topology.reading import read
 from tests.simulation.topology.cluster import Cluster, Member
@@ -67,6 +68,14 @@ def test_members_keep_the_order_in_which_they_joined_and_the_first_leads(cluster
 
     assert [member.leads for member in (a, b, c)] == [True, False, False]
     assert {member.state.view.epoch for member in (a, b, c)} == {epoch}
+
+
+def test_members_say_that_they_have_read_all(cluster: Cluster) -> None:
+    three(cluster)
+    cluster.pass_s(20)
+
+    renewals = [(record.offset, said) for record in cluster.records() if isinstance(said := read(record), RenewMessage)]
+    assert [said.read_to for _, said in renewals[-6:]] == [offset - 1 for offset, _ in renewals[-6:]]
 
 
 def test_a_member_whose_service_does_not_watch_yet_does_not_join(cluster: Cluster) -> None:

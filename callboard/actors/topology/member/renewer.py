@@ -48,6 +48,7 @@ from callboard.messages.topology.member_mail import (
     MemberProblem,
     MessageSent,
     Pulse,
+    TopicRead,
 )
 
 RENEW, RETRY_APPEND = "renew", "retry"
@@ -65,8 +66,8 @@ ASKED_MAX = 100
 class Renewer:
     """Founds the cluster, joins it, renews the lease, and appends what others ask for, one message at a time.
 
-    Receives: ClusterNews and Pulse of the view keeper; AcknowledgeView, ChangeProperties and LeaveCluster of the
-        service; drafts of a ProposeMessage (the proposer's) and a SnapshotMessage (the view keeper's), which are
+    Receives: ClusterNews, TopicRead and Pulse of the view keeper; AcknowledgeView, ChangeProperties and LeaveCluster of
+        the service; drafts of a ProposeMessage (the proposer's) and a SnapshotMessage (the view keeper's), which are
         dropped if they come at a bad time. After LeaveCluster nothing but the leave is appended.
     Sends: MessageSent to the view keeper, before each message; LeaveCluster, when the service leaves. The answers, when
         what was asked is read back.
@@ -80,6 +81,7 @@ class Renewer:
         self._settings = settings
         self._rng = rng
         self._news = ClusterNews(version=0, state=EMPTY)
+        self._read_to = -1
         self._seq = -1  # not known yet
         self._saying: MemberEvent | None = None  # the last message
         self._sent: MessageSent | None = None
@@ -101,6 +103,8 @@ class Renewer:
                 self._learn(message)
             case Pulse():
                 self._pulse, self._pulse_ms = message, _ms(now)
+            case TopicRead(read_to=read_to):
+                self._read_to = read_to
             case AcknowledgeView() | ChangeProperties() | LeaveCluster():
                 yield from self._take(message, origin)
             case ProposeMessage() | SnapshotMessage():
@@ -137,6 +141,7 @@ class Renewer:
             self._due = True  # to join at once what was just founded
         known = news.log_id or not self._news.log_id  # a restarted view keeper knows nothing at first
         self._news = news if known else replaced(self._news, problem=news.problem, detail=news.detail)
+        self._read_to = max(self._read_to, news.read_to)
         me = self._me
         if news.log_id and self._seq < 0:
             self._seq = me.seq + SEQ_JUMP if me else 0
@@ -239,7 +244,7 @@ class Renewer:
             return None
         pulse = self._pulse
         renewal = RenewMessage(
-            **its.by(), read_to=self._news.read_to, health=pulse.health, load_permille=pulse.load_permille
+            **its.by(), read_to=self._read_to, health=pulse.health, load_permille=pulse.load_permille
         )
         return self._numbered(renewal)
 
@@ -274,7 +279,7 @@ class Renewer:
         if state.settings is None:
             return self._numbered(AdminMessage(**its.by(), base=state.changed, configure=its.founding))
         join = JoinMessage(
-            **its.by(), previous=self._replaces, read_to=self._news.read_to, protocol=PROTOCOL, priority=its.priority,
+            **its.by(), previous=self._replaces, read_to=self._read_to, protocol=PROTOCOL, priority=its.priority,
             tags=its.tags, properties=its.properties, barriers=(self._barriers.found or ()) if self._replaces else (),
         )  # fmt: skip
         return self._numbered(join)

@@ -50,6 +50,7 @@ from callboard.messages.topology.member_mail import (
     MemberProblem,
     MessageSent,
     Pulse,
+    TopicRead,
     WatchCluster,
 )
 from callboard.messages.topology.reading import Unread, read
@@ -70,8 +71,8 @@ class ViewKeeper:
 
     Receives: WatchCluster of the service, answered when there is news, at the latest after ``wait_ms``. MessageSent of
         the renewer, from which the standing is counted; LeaveCluster, which ends it.
-    Sends: ClusterNews to the renewer and the proposer; Pulse to the renewer, for every question; to the renewer also
-        the draft of a SnapshotMessage, as the leader.
+    Sends: ClusterNews to the renewer and the proposer. To the renewer also Pulse, for every question; TopicRead, after
+        every read; and, as the leader, the draft of a SnapshotMessage.
     Stores: nothing. Creates the control topic, and as the leader trims it far before its newest snapshot.
     Timers: one per waiting question; the follower's, and as long between attempts to create the topic, 0.1 to 5 s.
     Gives up: when the log was replaced, or trimmed without a snapshot, with the problem in ClusterNews.
@@ -191,6 +192,8 @@ class ViewKeeper:
                 self._standing.resolve(MemberProblem.UNAVAILABLE)
                 for record in records:
                     self._see(record)
+                if records:
+                    yield Send(RENEWER, TopicRead(read_to=self._previous))
             case Unavailable(reason):
                 self._standing.report(MemberProblem.UNAVAILABLE, reason)
             case OutOfRange(expected, bounds) if expected < bounds.first:  # the newest snapshot may suffice

@@ -36,6 +36,7 @@ from callboard.messages.topology.member_mail import (
     MessageSent,
     PropertiesChanged,
     Pulse,
+    TopicRead,
 )
 from callboard.messages.topology.reading import read
 from callboard.testing.drivers.decision_driver import DecisionDriver
@@ -172,6 +173,16 @@ def test_a_member_renews_in_the_interval_with_what_the_service_says_of_itself() 
     renewal = driver.saying
     assert isinstance(renewal, RenewMessage)
     assert (renewal.health, renewal.load_permille) == (Health.POOR, 7)
+
+
+def test_a_renewal_says_how_far_the_member_has_read() -> None:
+    driver, topic = member()
+
+    driver.feed(TopicRead(read_to=topic.state.offset + 7))
+    driver.tick("renew")
+
+    assert isinstance(driver.saying, RenewMessage)
+    assert driver.saying.read_to == topic.state.offset + 7
 
 
 def test_the_view_keeper_is_told_when_a_message_is_sent_before_it_is() -> None:
