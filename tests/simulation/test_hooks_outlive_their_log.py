@@ -9,9 +9,9 @@ from callboard.actors.subscriber import SubscriberSettings
 from callboard.messages import codec
 from callboard.messages.distribution.ledger import HookDue, Ledger
 from callboard.messages.distribution.topic_messages import Kind, PackageStatusMessage, Status
-from callboard.testing.simulation.distribution.oracle import Oracle
+from callboard.testing.simulation.distribution.oracles.subscriber_oracle import SubscriberOracle
+from callboard.testing.simulation.distribution.oracles.tenants import Tenants
 from callboard.testing.simulation.distribution.scene import TOPICS, History, Scene
-from callboard.testing.simulation.distribution.tenants import Tenants
 
 START = Ledger(instance="i", subscriber="edge", log_id="log", positioned=True, next_sequence=1)
 DUE = HookDue(offset=1, publisher="site", package_id="former", kind=Kind.ADD)
@@ -24,7 +24,7 @@ class Repository:
         self.scene = Scene(lambda: 0, Tenants(lambda: 0), histories=[History("log", {}, 0)])
         hooks = HookSettings(after_import="shop:purge", max_retries=max_retries)
         settings = SubscriberSettings(name="edge", topics=TOPICS, hooks=hooks)
-        self.oracle = Oracle(self.scene, "edge", lambda: settings)
+        self.oracle = SubscriberOracle(self.scene, "edge", lambda: settings)
         self.store(replace(START, offset=3, hooks=(DUE,)))
 
     def store(self, ledger: Ledger) -> None:

@@ -3,9 +3,9 @@
 from callboard.messages.distribution.topic_messages import PackageStatusMessage, Status
 from callboard.messages.headers import new_record
 from callboard.messages.record import Record, pack_headers
+from callboard.testing.simulation.distribution.oracles.shortening_oracle import ShorteningOracle
+from callboard.testing.simulation.distribution.oracles.tenants import Tenants
 from callboard.testing.simulation.distribution.scene import TOPICS
-from callboard.testing.simulation.distribution.tenants import Tenants
-from callboard.testing.simulation.distribution.word_oracle import WordOracle
 
 
 class Log:
@@ -15,7 +15,7 @@ class Log:
         self.packages = packages
         self.lost: list[str] = []
         tenants = Tenants(lambda: 0)
-        self.oracle = WordOracle(self.demand, lambda: 0, lambda at: at in self.packages, tenants, lambda: False)
+        self.oracle = ShorteningOracle(self.demand, lambda: 0, lambda at: at in self.packages, tenants, lambda: False)
         self._offset = 0
 
     def demand(self, right: bool, rule: str, story: str) -> None:

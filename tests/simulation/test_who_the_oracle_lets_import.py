@@ -2,7 +2,7 @@
 
 from callboard.actors.core.effects import Permit
 from callboard.testing.drivers.subscriber_example import NAME, announcement
-from callboard.testing.simulation.distribution.tenants import Tenants, Who
+from callboard.testing.simulation.distribution.oracles.tenants import Tenants, Who
 
 
 class Topic:

@@ -19,11 +19,11 @@ from callboard.actors.subscriber import SubscriberSettings
 from callboard.messages.distribution.package_event import KINDS
 from callboard.messages.record import Record
 from callboard.testing.simulation.distribution.acts import Publish
-from callboard.testing.simulation.distribution.event_oracle import EventOracle
-from callboard.testing.simulation.distribution.oracle import Oracle
+from callboard.testing.simulation.distribution.oracles.event_oracle import EventOracle
+from callboard.testing.simulation.distribution.oracles.subscriber_oracle import SubscriberOracle
+from callboard.testing.simulation.distribution.oracles.tenants import Tenants
 from callboard.testing.simulation.distribution.plan import HOLDER, PUBLISHERS, Plan
 from callboard.testing.simulation.distribution.scene import TOPICS, History, Scene
-from callboard.testing.simulation.distribution.tenants import Tenants
 from callboard.testing.simulation.distribution.world import FatefulWorld, SimulatedHooks, marked
 from callboard.testing.simulation.engine.disk import Disk, SimulatedRepository
 from callboard.testing.simulation.engine.fates import Fates
@@ -69,7 +69,7 @@ class Edge:
             shortening=SHORTENING, **(CLAIMS | options),
         )  # fmt: skip
         self.disk = Disk(rng)
-        self.oracle = Oracle(scene, self.subscriber, lambda: self.settings)
+        self.oracle = SubscriberOracle(scene, self.subscriber, lambda: self.settings)
         self.host: Host
         scene.tenants.settings[self.subscriber] = self.settings
         scene.tenants.longest_s = max(scene.tenants.longest_s, self.settings.claim_ttl_s)

@@ -18,9 +18,9 @@ from callboard.messages.record import Record
 from callboard.messages.repeated import original_of
 from callboard.messages.topics import Topics
 from callboard.testing.simulation.distribution.acts import Publish
-from callboard.testing.simulation.distribution.tenants import Tenants
+from callboard.testing.simulation.distribution.oracles.shortening_oracle import ShorteningOracle
+from callboard.testing.simulation.distribution.oracles.tenants import Tenants
 from callboard.testing.simulation.distribution.truth import Sent
-from callboard.testing.simulation.distribution.word_oracle import WordOracle
 from callboard.testing.simulation.engine.outcome import Violation
 
 SETTLE_S = 2.0
@@ -81,13 +81,13 @@ class Scene:
     tellers: dict[str, list[Callable[[Line], bool]]] = field(default_factory=lambda: defaultdict(list))
     """The judges of what a subscriber has written: each returns whether it is responsible."""
     events: EventWitness = field(init=False)
-    words: WordOracle = field(init=False)
+    words: ShorteningOracle = field(init=False)
     _settled_ns: int = 0
     count: Counter[str] = field(default_factory=Counter)
     """How often each thing happened, for the table."""
 
     def __post_init__(self) -> None:
-        self.words = WordOracle(
+        self.words = ShorteningOracle(
             self.demand, self.first, lambda offset: offset in self.packages, self.tenants, lambda: self.exchanged
         )
         self.tenants.hasty = lambda story: self.demand(self.unsettled, "a name is leased for the announced time", story)

@@ -12,7 +12,7 @@ from callboard.messages import codec
 from callboard.messages.distribution.ledger import Ledger
 from callboard.messages.distribution.topic_messages import Kind, PackageStatusMessage, Status
 from callboard.testing.fakes.memory_repository import Node
-from callboard.testing.simulation.distribution.judgement import Excuses, Hook, hook_of
+from callboard.testing.simulation.distribution.oracles.excuses import Excuses, Hook, hook_of
 from callboard.testing.simulation.distribution.scene import History, Line, Scene
 from callboard.testing.simulation.distribution.truth import Sent, Tree, change, seen, touch
 
@@ -63,7 +63,7 @@ class Step:
         return self.effect.offsets if self.effect is not None else ()
 
 
-class Oracle:
+class SubscriberOracle:
     """Follows one repository, across all instances that write it."""
 
     def __init__(self, scene: Scene, name: str, settings: Callable[[], SubscriberSettings]) -> None:

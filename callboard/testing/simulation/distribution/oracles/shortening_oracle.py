@@ -13,14 +13,14 @@ from callboard.messages.distribution.topic_messages import (
 from callboard.messages.headers import open_record
 from callboard.messages.record import Record
 from callboard.messages.repeated import original_of
-from callboard.testing.simulation.distribution.tenants import Tenants
+from callboard.testing.simulation.distribution.oracles.tenants import Tenants
 
 DONE = (Status.IMPORTED, Status.SUPERSEDED, Status.HOOK_SETTLED)
 """No status about a package has this."""
 
 
 @dataclass(slots=True)
-class WordOracle:
+class ShorteningOracle:
     """Remembers every announcement and status, and checks after every trim that those in force are left.
 
     Args:
