@@ -133,14 +133,14 @@ class ImporterDriver(DecisionDriver):
 
     def results(self) -> dict[str, CommandResultMessage]:
         """The results of commands by id, as last passed to the status sender."""
-        told = [result for pending in self.sent(StatusesPending) for result in pending.results]
-        return {result.command_id: result for result in told}
+        results = [result for pending in self.sent(StatusesPending) for result in pending.results]
+        return {result.command_id: result for result in results}
 
     def sends_all(self) -> None:
         """Confirm that everything passed to the status sender is on the log, until there is no more."""
-        told = 0
-        while (pending := self.sent(StatusesPending)) and told < len(pending):
-            told = len(pending)
+        handled = 0
+        while (pending := self.sent(StatusesPending)) and handled < len(pending):
+            handled = len(pending)
             lines = pending[-1].statuses + pending[-1].results
             self.feed(StatusesSent(sequence=max(line.sequence for line in lines)))
             self.save_all()

@@ -106,7 +106,7 @@ class Fleet:
         self.blobs = SimulatedBlobs(simulation.loop, self._now_ns)
         self.requests: dict[str, Publish] = {}
         self._hooks: dict[str, SimulatedHooks] = {}
-        self.tellers: list[str] = []
+        self.notifying: list[str] = []
         """The publishers that write events."""
         self.edges = {name: self._edge(name, options) for name, options in plan.edges.items()}
         self.publishers = {name: self._publisher(name) for name in PUBLISHERS}
@@ -197,7 +197,7 @@ class Fleet:
     def _publisher(self, name: str) -> Host:
         events = KINDS if self.rng.random() < 0.5 else ()
         if events:
-            self.tellers.append(name)
+            self.notifying.append(name)
         settings = PublisherSettings(
             name,
             "i",

@@ -78,16 +78,16 @@ class Scene:
     """By subscriber, then by its instance and sequence, in the order of the log."""
     ever: dict[tuple[str, str, int], PackageStatusMessage] = field(default_factory=dict)
     """By subscriber, instance and sequence, including former logs."""
-    tellers: dict[str, list[Callable[[Line], bool]]] = field(default_factory=lambda: defaultdict(list))
+    reporters: dict[str, list[Callable[[Line], bool]]] = field(default_factory=lambda: defaultdict(list))
     """The judges of what a subscriber has written: each returns whether it is responsible."""
     events: EventWitness = field(init=False)
-    words: ShorteningOracle = field(init=False)
+    shortening: ShorteningOracle = field(init=False)
     _settled_ns: int = 0
     count: Counter[str] = field(default_factory=Counter)
     """How often each thing happened, for the table."""
 
     def __post_init__(self) -> None:
-        self.words = ShorteningOracle(
+        self.shortening = ShorteningOracle(
             self.demand, self.first, lambda offset: offset in self.packages, self.tenants, lambda: self.exchanged
         )
         self.tenants.hasty = lambda story: self.demand(self.unsettled, "a name is leased for the announced time", story)
@@ -132,12 +132,12 @@ class Scene:
         self.tenants.forget()
         self.tenants.first = min((record.offset for record in kept.get(TOPICS.discovery, ())), default=0)
         self.events.forget()
-        self.words.forget()
+        self.shortening.forget()
         for record in sorted(kept.get(TOPICS.status, ()), key=_first_at):
-            self.words.appended(TOPICS.status, record)
-            told = open_record(record, (PackageStatusMessage, CommandResultMessage))
-            if isinstance(told, PackageStatusMessage):
-                self._remember(told)
+            self.shortening.appended(TOPICS.status, record)
+            line = open_record(record, (PackageStatusMessage, CommandResultMessage))
+            if isinstance(line, PackageStatusMessage):
+                self._remember(line)
         for record in kept.get(TOPICS.discovery, ()):
             self._announced(record)
         for record in kept.get(TOPICS.event, ()):
@@ -156,11 +156,11 @@ class Scene:
             command = open_record(record, CommandMessage)
             self.commands[command.subscriber].append((record.offset, command))
             self.unanswered[command.subscriber, command.command_id] = command
-            self.words.appended(topic, record)
+            self.shortening.appended(topic, record)
         elif topic in (TOPICS.status, TOPICS.discovery) and original_of(record) is not None:
-            self.words.repeated(topic, record)
+            self.shortening.repeated(topic, record)
         elif topic == TOPICS.status:
-            self._told(record)
+            self._reported(record)
         elif topic == TOPICS.discovery:
             self._announced(record)
         elif topic == TOPICS.event:
@@ -168,39 +168,39 @@ class Scene:
 
     def trimmed(self, topic: str, left: Sequence[Record]) -> None:
         """The topic was trimmed, and has these records now."""
-        self.words.trimmed(topic, left)
+        self.shortening.trimmed(topic, left)
         if topic == TOPICS.discovery and left:
             self.tenants.first = left[0].offset
 
-    def _told(self, record: Record) -> None:
+    def _reported(self, record: Record) -> None:
         try:
-            told = open_record(record, (PackageStatusMessage, CommandResultMessage))
+            line = open_record(record, (PackageStatusMessage, CommandResultMessage))
         except Undecodable as error:
             self.wrong("a status can be read", str(error))
             return
-        self.words.appended(TOPICS.status, record)
-        assert isinstance(told, PackageStatusMessage | CommandResultMessage)
-        known = [teller(told) for teller in self.tellers[told.subscriber]]
-        self.demand(any(known), "only an existing repository reports", f"{told}")
-        if isinstance(told, PackageStatusMessage):
-            self._remember(told)
+        self.shortening.appended(TOPICS.status, record)
+        assert isinstance(line, PackageStatusMessage | CommandResultMessage)
+        known = [wrote(line) for wrote in self.reporters[line.subscriber]]
+        self.demand(any(known), "only an existing repository reports", f"{line}")
+        if isinstance(line, PackageStatusMessage):
+            self._remember(line)
         else:
-            self._answered(told)
+            self._answered(line)
 
-    def _answered(self, told: CommandResultMessage) -> None:
-        self.unanswered.pop((told.subscriber, told.command_id), None)
-        given = (command for _, command in self.commands[told.subscriber] if command.command_id == told.command_id)
+    def _answered(self, result: CommandResultMessage) -> None:
+        self.unanswered.pop((result.subscriber, result.command_id), None)
+        given = (command for _, command in self.commands[result.subscriber] if command.command_id == result.command_id)
         command = next(given)
         to = command.subscriber_instance
-        may = to == told.subscriber_instance or (not to and not command.clear and not command.skip)
-        self.demand(may or not told.accepted, "a command is for the repository that it names", f"{command}, and {told}")
+        may = to == result.subscriber_instance or (not to and not command.clear and not command.skip)
+        self.demand(may or not result.accepted, "a command is for the repository that it names", f"{command}, {result}")
 
-    def _remember(self, told: PackageStatusMessage) -> None:
-        self.ever.setdefault((told.subscriber, told.subscriber_instance, told.sequence), told)
-        self.statuses[told.subscriber].setdefault((told.subscriber_instance, told.sequence), told)
+    def _remember(self, status: PackageStatusMessage) -> None:
+        self.ever.setdefault((status.subscriber, status.subscriber_instance, status.sequence), status)
+        self.statuses[status.subscriber].setdefault((status.subscriber_instance, status.sequence), status)
 
     def _announced(self, record: Record) -> None:
-        self.words.appended(TOPICS.discovery, record)
+        self.shortening.appended(TOPICS.discovery, record)
         if original_of(record) is None and record.header("type") == DiscoveryMessage.__name__:
             self.tenants.heard(open_record(record, DiscoveryMessage), record.offset)
 

@@ -198,13 +198,13 @@ class Stage:
             subscriber=edge.subscriber, command_id=f"order {self._orders}", author="operator", **self._to(edge, "")
         )
         rng = self._fleet.rng
-        told: dict[str, Callable[[], Event]] = {
+        detailed: dict[str, Callable[[], Event]] = {
             "clear": lambda: ClearCommand(offset=max(packages, default=0)),
             "retry": lambda: RetryCommand(offset=rng.choice([-1, offset])),
             "skip": lambda: SkipCommand(offset=offset),
             "throttle": lambda: ThrottleCommand(packages_per_min=rng.choice([0, 60, 600])),
         }
-        given: dict[str, Any] = {order: told.get(order, COMMANDS[order])()}
+        given: dict[str, Any] = {order: detailed.get(order, COMMANDS[order])()}
         return replace(message, publisher=of_publisher if order == "clear" else "", **given)
 
     def _to(self, edge: Edge, to: str) -> dict[str, Any]:
@@ -242,13 +242,15 @@ class Stage:
             return
         try:
             await agent.ask(role, ReadyQuery(), POISON_S)
-            told = "an answer"
+            answer = "an answer"
         except RequestRefused:
             return
         except CallboardError as error:
-            told = str(error)
+            answer = str(error)
         same = host.agent is agent and not agent.has_ended
-        self._fleet.scene.demand(not same, "a question that an actor crashes at is answered", f"{name}, {role}: {told}")
+        self._fleet.scene.demand(
+            not same, "a question that an actor crashes at is answered", f"{name}, {role}: {answer}"
+        )
 
     async def _trim(self, careless: bool) -> None:
         """Remove packages that all have, or that most have."""
@@ -315,8 +317,10 @@ class Stage:
                     async with asyncio.timeout(ASK_S):
                         while key in self._fleet.scene.unanswered:  # noqa: ASYNC110  # records have no events
                             await asyncio.sleep(LOOK_S)
-                told = key not in self._fleet.scene.unanswered
-                self._fleet.scene.demand(told, "a command to a former repository is refused", f"{given} has no answer")
+                answered = key not in self._fleet.scene.unanswered
+                self._fleet.scene.demand(
+                    answered, "a command to a former repository is refused", f"{given} has no answer"
+                )
 
     async def _help(self) -> None:
         for edge in self._fleet.edges.values():

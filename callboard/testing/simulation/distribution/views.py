@@ -55,7 +55,7 @@ async def _disagreement(fleet: Fleet, name: str) -> str:
         await _wrong_queues(fleet, name)
         or await _wrong_errors(fleet, name)
         or await _wrong_fleet(fleet, name)
-        or (name in fleet.tellers and fleet.events.missing(name))
+        or (name in fleet.notifying and fleet.events.missing(name))
         or ""
     )
 
@@ -73,23 +73,23 @@ async def _wrong_queues(fleet: Fleet, name: str) -> str:
 
 async def _wrong_errors(fleet: Fleet, name: str) -> str:
     page = await _ask(fleet, name, roles.STATUS_WATCHER, ErrorsQuery(limit=1000))
-    end = fleet.scene.end()  # what is told late of another log may lie beyond it
+    end = fleet.scene.end()  # what is reported late of another log may lie beyond it
     expected = sorted(
         (status.subscriber, status.offset, status.status)
-        for told in fleet.scene.statuses.values()
-        for status in _last(told.values())
+        for statuses in fleet.scene.statuses.values()
+        for status in _last(statuses.values())
         if status.status in FAILURES and fleet.first() <= status.offset < end
     )
     if page is None:
         return "no errors: no answer"
     # A host may repeat a status from so long ago that the original was trimmed. A new reader takes it for new.
-    unknown = fleet.scene.words.may_be_landed() - {(status.subscriber, status.offset) for status in page.errors}
+    unknown = fleet.scene.shortening.may_be_landed() - {(status.subscriber, status.offset) for status in page.errors}
     expected = [error for error in expected if error[:2] not in unknown]
     shown = sorted(
         error
         for status in page.errors
         if (error := (status.subscriber, status.offset, status.status)) in expected
-        or (fleet.first() <= status.offset < end and _identity(status) not in fleet.scene.words.gone)
+        or (fleet.first() <= status.offset < end and _identity(status) not in fleet.scene.shortening.gone)
     )
     return "" if shown == expected else f"the errors are {shown}, not {expected}"
 
@@ -99,8 +99,8 @@ async def _wrong_fleet(fleet: Fleet, name: str) -> str:
     expected = {edge.subscriber: _stands(edge.oracle.ledger) for edge in fleet.edges.values() if edge.active}
     if view is None:
         return "no fleet: no answer"
-    told = (member.announcement for member in view.members)
-    shown = {said.subscriber: (said.offset, said.left, said.hook_offset) for said in told}
+    announced = (member.announcement for member in view.members)
+    shown = {each.subscriber: (each.offset, each.left, each.hook_offset) for each in announced}
     return "" if shown == expected else f"the fleet is at {shown}, not {expected}"
 
 
@@ -161,5 +161,5 @@ def _identity(status: PackageStatusMessage) -> tuple[str, int]:
     return status.subscriber_instance, status.sequence
 
 
-def _last(told: Iterable[PackageStatusMessage]) -> list[PackageStatusMessage]:
-    return list({status.offset: status for status in told}.values())
+def _last(statuses: Iterable[PackageStatusMessage]) -> list[PackageStatusMessage]:
+    return list({status.offset: status for status in statuses}.values())

@@ -50,7 +50,7 @@ class Campaign(Generic[P]):
 def campaign(
     run_seed: Callable[[int], Outcome[P]],
     seeds: Iterable[int],
-    told: Callable[[Outcome[P]], None] = lambda _: None,
+    report: Callable[[Outcome[P]], None] = lambda _: None,
     processes: int | None = None,
 ) -> Campaign[P]:
     """Run all seeds.
@@ -58,7 +58,7 @@ def campaign(
     Args:
         run_seed: runs the plan of a seed; importable, as it is sent to the processes.
         seeds: the seeds, run one after the other in each process.
-        told: called with every outcome as it comes.
+        report: called with every outcome as it comes.
         processes: their number; the number of cores if not given. With 1, this process runs the seeds.
     """
     total, began_s = Campaign[P](), time.perf_counter()
@@ -67,7 +67,7 @@ def campaign(
     def take(outcome: Outcome[P]) -> None:
         total.add(outcome)
         total.took_s = time.perf_counter() - began_s
-        told(outcome)
+        report(outcome)
 
     if count == 1:
         for seed in seeds:

@@ -11,7 +11,7 @@ RUNS_MAX = 120
 def shrink(
     run: Callable[[P], Outcome[P]],
     found: Outcome[P],
-    told: Callable[[str], None] = lambda _: None,
+    report: Callable[[str], None] = lambda _: None,
     runs_max: int = RUNS_MAX,
 ) -> Outcome[P]:
     """The outcome of the shortest plan found that breaks the same rule.
@@ -19,7 +19,7 @@ def shrink(
     Args:
         run: runs a plan.
         found: the outcome with a violation.
-        told: called with progress.
+        report: called with progress.
         runs_max: how many plans to try.
     """
     assert found.violation is not None
@@ -34,7 +34,7 @@ def shrink(
         same = outcome.violation is not None and outcome.violation.rule == rule
         if same:
             best = outcome
-            told(f"{len(plan.acts)} acts, {len(plan.odds)} faults")
+            report(f"{len(plan.acts)} acts, {len(plan.odds)} faults")
         return same
 
     for fault in list(best.plan.odds):

@@ -20,7 +20,7 @@ def _ahead(right: Any, self: Any) -> Mark | None:
 
 
 def _every_status(right: Any) -> Any:
-    return right | {"imported": tuple(status for told_of in right.values() for status in told_of)}
+    return right | {"imported": tuple(status for statuses in right.values() for status in statuses)}
 
 
 BUGS = (

@@ -28,11 +28,11 @@ _no_sequence = partial(_forgetful_adoption, next_sequence=1)
 _no_pause = partial(_forgetful_adoption, paused_by="")
 
 
-def _told_too_much(right: Any, ledger: Ledger, sequence: int) -> Ledger:
+def _forgets_unsent(right: Any, ledger: Ledger, sequence: int) -> Ledger:
     return replace(right(ledger, sequence), outbox=())  # type: ignore[no-any-return]
 
 
-def _told_too_soon(right: Any, ledger: Ledger, stored: Ledger | None, above: int) -> StatusesPending:
+def _sends_unstored(right: Any, ledger: Ledger, stored: Ledger | None, above: int) -> StatusesPending:
     del stored
     found: StatusesPending = right(ledger, ledger, above)
     return found
@@ -76,8 +76,8 @@ def _deaf_to_pauses(right: Any, ledger: Ledger, command: Any) -> Any:
 
 
 BUGS = (
-    Patch("statuses are forgotten when earlier ones were sent", ledger_changes, "statuses_sent", _told_too_much),
-    Patch("statuses are sent before they are stored", ledger_changes, "tellable", _told_too_soon),
+    Patch("statuses are forgotten when earlier ones were sent", ledger_changes, "statuses_sent", _forgets_unsent),
+    Patch("statuses are sent before they are stored", ledger_changes, "tellable", _sends_unstored),
     Patch("nothing but content is stored durably", LedgerState, "save", _careless_saves),
     Patch("a restart counts statuses from one again", ledger_changes, "adopt", _no_sequence),
     Patch("a restart ends a pause", ledger_changes, "adopt", _no_pause),

@@ -46,7 +46,7 @@ def _by_its_own_lease(right: Any, self: Any) -> Any:
     return min(right(self), self._mine.lease_ms / 1000)
 
 
-def _by_any_word(right: Any, held: Any, claim: Any) -> bool:
+def _by_any_claim(right: Any, held: Any, claim: Any) -> bool:
     return bool(right(held, claim)) or claim.takes_over >= 0
 
 
@@ -66,7 +66,7 @@ BUGS = (
     Patch("a name is taken over by the times of the log", lease, "takes_over", _by_records),
     Patch("a standby is impatient", LeaseHolder, "_watch", _by_the_first_look),
     Patch("a standby counts its own lease", LeaseHolder, "_silence_s", _by_its_own_lease),
-    Patch("a name is taken over from a holder that has spoken since", lease, "takes_over", _by_any_word),
+    Patch("a name is taken over from a holder that has renewed its lease", lease, "takes_over", _by_any_claim),
     Patch("the term of a claim is ignored", lease.Holder, "hear", _without_terms),
     Patch("a standby counts the time in which it was suspended", lease.LeaseClock, "look", _without_gaps),
     Patch("an import is committed when the name is another's", Permit, "is_over", _never_late),

@@ -17,15 +17,15 @@ _KILLED_AFTER = (1, 5, 25)
 
 async def check_a_killed_writer_leaves_whole_appends(harness: LogHarness) -> None:
     """Acknowledged appends are there, the interrupted one is whole or absent, and the other writers continue."""
-    told: dict[int, str] = {}
+    acknowledged: dict[int, str] = {}
     async with opened(harness, Capability.SHARED) as log:
         url = given(harness.url, "PROCESSES")
         for name, count in enumerate(_KILLED_AFTER):
-            told |= await _write_and_be_killed(url, harness.topic, f"w{name}", count)
+            acknowledged |= await _write_and_be_killed(url, harness.topic, f"w{name}", count)
             (offset,) = await log.append(harness.topic, [new(f"after w{name}")])
-            told[offset] = f"after w{name}"
+            acknowledged[offset] = f"after w{name}"
         found = {record.offset: record.payload.decode().rstrip() for record in await read_all(log, harness.topic)}
-    assert told.items() <= found.items()
+    assert acknowledged.items() <= found.items()
     for name in range(len(_KILLED_AFTER)):
         mine = [text.split() for text in found.values() if text.startswith(f"w{name} ")]
         appends = [[part for *_, part in append] for _, append in groupby(mine, key=lambda words: words[1])]

@@ -10,7 +10,7 @@ from callboard.messages.distribution.topic_messages import PackageStatusMessage,
 from callboard.messages.record import Record
 from callboard.testing.simulation.distribution.scene import Scene
 
-TOLD_OF = {
+STATUSES_OF = {
     "imported": (Status.IMPORTED,),
     "failed": (Status.REMOVED_FAILED, Status.HELD, Status.HOOK_FAILED),
 }
@@ -41,7 +41,7 @@ class EventOracle:
     scene: Scene
     keys: bool
     passed: Callable[[str], Mapping[str, int]]
-    told: dict[str, PackageEvent] = field(default_factory=dict)
+    events: dict[str, PackageEvent] = field(default_factory=dict)
     """By key."""
     count: Counter[What] = field(default_factory=Counter)
     """Keys under which the same event is reported."""
@@ -55,24 +55,24 @@ class EventOracle:
             return
         if isinstance(event, EventMarks):
             return
-        before = self.told.get(event.dedup_key)
+        before = self.events.get(event.dedup_key)
         if before is not None:
             self.scene.demand(what(before) == what(event), "a repeated event has its key", f"{before}, then {event}")
             self.scene.demand(not self.keys, "an event is written once", f"{event}")
             return
-        self.told[event.dedup_key] = event
+        self.events[event.dedup_key] = event
         self.count[what(event)] += 1
         self._check(event)
 
     def forget(self) -> None:
         """The log was exchanged; it has other events."""
-        self.told.clear()
+        self.events.clear()
         self.count.clear()
 
     def missing(self, publisher: str) -> str:
         """What has happened to this publisher's packages and was not reported so far."""
-        gone, told = self.scene.words.gone, self.scene.statuses.values()
-        left = (status for of_one in told for identity, status in of_one.items() if identity not in gone)
+        gone, reported = self.scene.shortening.gone, self.scene.statuses.values()
+        left = (status for of_one in reported for identity, status in of_one.items() if identity not in gone)
         due = _outcomes(publisher, left)
         for sent in self.scene.packages.values():
             mine = sent.act.publisher == publisher and sent.act.harm != "newer"
@@ -81,12 +81,12 @@ class EventOracle:
         return "; ".join(f"{number} of {line}" for line, number in (due - self.count).items())
 
     def _check(self, event: PackageEvent) -> None:
-        if event.kind in TOLD_OF:
+        if event.kind in STATUSES_OF:
             happened = _outcomes(event.publisher, self.scene.ever.values())[what(event)]
         else:
             shipped = (history.packages.get(event.offset) for history in self.scene.histories)
-            told = event.package_id, event.publisher
-            happened = any(sent is not None and (sent.record_id, sent.act.publisher) == told for sent in shipped)
+            package = event.package_id, event.publisher
+            happened = any(sent is not None and (sent.record_id, sent.act.publisher) == package for sent in shipped)
         times = self.count[what(event)]
         self.scene.demand(times <= happened, "an event tells what has happened", f"{event}: {times} of {happened}")
         if event.kind == "distributed":
@@ -98,8 +98,8 @@ def _outcomes(publisher: str, statuses: Iterable[PackageStatusMessage]) -> Count
     return Counter(
         _outcome(kind, status)
         for status in statuses
-        for kind, told_of in TOLD_OF.items()
-        if status.publisher == publisher and status.status in told_of
+        for kind, statuses_of in STATUSES_OF.items()
+        if status.publisher == publisher and status.status in statuses_of
     )
 
 

@@ -52,12 +52,12 @@ class Excuses:
                 return "" if waits else self._failed(offset)
         return ""
 
-    def missing_of_hook(self, ledger: Ledger, told: PackageStatusMessage, failures: Collection[Hook]) -> str:
+    def missing_of_hook(self, ledger: Ledger, status: PackageStatusMessage, failures: Collection[Hook]) -> str:
         """The same for a status of a hook. ``failures`` are the hooks that were reported as failed."""
-        if told.status is Status.HOOK_FAILED:
-            most, calls = self.settings().hooks.max_retries, self.calls[hook_of(told)]
+        if status.status is Status.HOOK_FAILED:
+            most, calls = self.settings().hooks.max_retries, self.calls[hook_of(status)]
             return "" if 0 <= most < calls else f"its hook was called {calls} times"
-        ended = hook_of(told) in failures or self._skipped(ledger, told.offset)
+        ended = hook_of(status) in failures or self._skipped(ledger, status.offset)
         return "" if ended else "its hook had not failed"
 
     def _failed(self, offset: int) -> str:
@@ -90,8 +90,8 @@ class Excuses:
 
     def _left_out(self, offset: int) -> bool:
         golden = self.settings().golden
-        told = self.scene.statuses[golden].values() if golden else ()
-        return any(line.offset == offset and line.status not in GOOD for line in told)
+        lines = self.scene.statuses[golden].values() if golden else ()
+        return any(line.offset == offset and line.status not in GOOD for line in lines)
 
     def _path(self, offset: int) -> str:
         return self.packages()[offset].act.path

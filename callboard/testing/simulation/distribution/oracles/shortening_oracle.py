@@ -36,7 +36,7 @@ class ShorteningOracle:
     there: Callable[[int], bool]
     tenants: Tenants
     exchanged: Callable[[], bool]
-    _said: dict[str, dict[int, Record]] = field(default_factory=dict)
+    _records: dict[str, dict[int, Record]] = field(default_factory=dict)
     """By topic and offset, the records of the current log, including trimmed ones."""
 
     gone: set[tuple[str, int]] = field(default_factory=set)
@@ -48,28 +48,28 @@ class ShorteningOracle:
 
     def forget(self) -> None:
         """The log was exchanged."""
-        self._said.clear()
+        self._records.clear()
         self.gone.clear()
         self._early.clear()
 
     def appended(self, topic: str, record: Record) -> None:
         """A record was appended."""
-        self._said.setdefault(topic, {})[record.offset] = record
-        told = record.header("type") == PackageStatusMessage.__name__
-        if told and not self.there(open_record(record, PackageStatusMessage).offset):
+        self._records.setdefault(topic, {})[record.offset] = record
+        is_status = record.header("type") == PackageStatusMessage.__name__
+        if is_status and not self.there(open_record(record, PackageStatusMessage).offset):
             self._early.add(_identity(record))
 
     def repeated(self, topic: str, record: Record) -> None:
         """A record was repeated, unchanged. It has the time of the record that was read, the original or a repetition,
         unless its own is earlier.
         """
-        original, topic_said = original_of(record), self._said.get(topic, {})
-        said = topic_said.get(original.offset) if original else None
+        original, known = original_of(record), self._records.get(topic, {})
+        first = known.get(original.offset) if original else None
         right = False
-        if original is not None and said is not None:
-            before = (its for one in topic_said.values() if (its := original_of(one)) and its.offset == original.offset)
-            times_ns = {min(time_ns, record.time_ns) for time_ns in (said.time_ns, *(its.time_ns for its in before))}
-            right = said.payload == record.payload and original.time_ns in times_ns
+        if original is not None and first is not None:
+            before = (its for one in known.values() if (its := original_of(one)) and its.offset == original.offset)
+            times_ns = {min(time_ns, record.time_ns) for time_ns in (first.time_ns, *(its.time_ns for its in before))}
+            right = first.payload == record.payload and original.time_ns in times_ns
         self.demand(right or self.exchanged(), "a repeated record is unchanged", f"{topic} at {record.offset}")
         self.appended(topic, record)
 
@@ -80,21 +80,21 @@ class ShorteningOracle:
             self.gone |= {_identity(record) for record in self._originals(topic) if record.offset < first}
         payloads = {record.payload for record in left}
         offsets = {record.offset for record in left}
-        topics = {"discovery": self._words, "status": self._outcomes, "command": self._commands}
+        topics = {"discovery": self._announcements, "status": self._outcomes, "command": self._commands}
         for story, records in topics.get(topic.rpartition(".")[2], lambda: iter(()))():
             kept = any(record.payload in payloads if topic != "sim.command" else record.offset in offsets
                        for record in records)  # fmt: skip
             self.demand(kept, "a trim keeps what is still in force", f"{topic} has lost {story}")
 
-    def _words(self) -> Iterator[tuple[str, list[Record]]]:
+    def _announcements(self) -> Iterator[tuple[str, list[Record]]]:
         """The last announcement of every subscriber: of one of its instances, if several claim the name."""
         last: dict[str, dict[str, Record]] = {}
         for record in self._originals("sim.discovery"):
             if record.header("type") == DiscoveryMessage.__name__:
-                said = open_record(record, DiscoveryMessage)
-                last.setdefault(said.subscriber, {})[said.subscriber_instance] = record
-        for name, words in last.items():
-            yield f"the last word of {name}", list(words.values())
+                announcement = open_record(record, DiscoveryMessage)
+                last.setdefault(announcement.subscriber, {})[announcement.subscriber_instance] = record
+        for name, records in last.items():
+            yield f"the last announcement of {name}", list(records.values())
 
     def _outcomes(self) -> Iterator[tuple[str, list[Record]]]:
         """The last status of every package on the log that was not imported; a golden subscriber's in any case.
@@ -105,7 +105,7 @@ class ShorteningOracle:
             landed = status in DONE or may_be in DONE
             needed = offset >= self.first() and not _identities(records) <= self._early
             if needed and (not landed or name in golden):
-                yield f"what {name} told of offset {offset}: {status.name}", list(records.values())
+                yield f"what {name} reported of offset {offset}: {status.name}", list(records.values())
 
     def may_be_landed(self) -> set[tuple[str, int]]:
         """Packages, by subscriber and offset, that a new reader may not know to have failed: after another host's
@@ -121,33 +121,34 @@ class ShorteningOracle:
         every instance of that name.
         """
         last: dict[tuple[str, int], tuple[Status, Status | None, dict[str, Record]]] = {}
-        told = set[tuple[str, int]]()
+        known = set[tuple[str, int]]()
         for record in self._originals("sim.status"):
             if record.header("type") == PackageStatusMessage.__name__:
                 status = open_record(record, PackageStatusMessage)
                 identity, package = _identity(record), (status.subscriber, status.offset)
                 before, _, records = last.get(package, (status.status, None, {}))
-                if identity not in told:
-                    told.add(identity)
+                if identity not in known:
+                    known.add(identity)
                     last[package] = status.status, None, records | {status.subscriber_instance: record}
                 elif identity in self.gone:
                     last[package] = before, status.status, records
         return last
 
     def _commands(self) -> Iterator[tuple[str, list[Record]]]:
-        """Every command whose result was not heard of."""
-        obeyed: dict[str, int] = {}
+        """Every command that no announcement says was handled."""
+        handled: dict[str, int] = {}
         for record in self._originals("sim.discovery"):
             if record.header("type") == DiscoveryMessage.__name__:
-                said = open_record(record, DiscoveryMessage)
-                obeyed[said.subscriber] = max(obeyed.get(said.subscriber, -1), said.command_offset)
-        for record in self._said.get("sim.command", {}).values():
+                announcement = open_record(record, DiscoveryMessage)
+                name, offset = announcement.subscriber, announcement.command_offset
+                handled[name] = max(handled.get(name, -1), offset)
+        for record in self._records.get("sim.command", {}).values():
             command = open_record(record, CommandMessage)
-            if record.offset > obeyed.get(command.subscriber, -1):
+            if record.offset > handled.get(command.subscriber, -1):
                 yield f"command {command.command_id} to {command.subscriber}", [record]
 
     def _originals(self, topic: str) -> list[Record]:
-        return [record for record in self._said.get(topic, {}).values() if original_of(record) is None]
+        return [record for record in self._records.get(topic, {}).values() if original_of(record) is None]
 
 
 def _identities(records: Mapping[str, Record]) -> set[tuple[str, int]]:
@@ -155,6 +156,6 @@ def _identities(records: Mapping[str, Record]) -> set[tuple[str, int]]:
 
 
 def _identity(record: Record) -> tuple[str, int]:
-    told = open_record(record, (PackageStatusMessage, CommandResultMessage))
-    assert isinstance(told, PackageStatusMessage | CommandResultMessage)
-    return told.subscriber_instance, told.sequence
+    line = open_record(record, (PackageStatusMessage, CommandResultMessage))
+    assert isinstance(line, PackageStatusMessage | CommandResultMessage)
+    return line.subscriber_instance, line.sequence

@@ -54,8 +54,8 @@ class Step:
     @property
     def held(self) -> set[int]:
         """What was quarantined before it, or in it, even if it finally left that out for a later package."""
-        told = {offset for offset, statuses in self.lines.items() if Status.HELD in statuses}
-        return {each.offset for each in (*self.old.held, *self.new.held)} | told
+        reported = {offset for offset, statuses in self.lines.items() if Status.HELD in statuses}
+        return {each.offset for each in (*self.old.held, *self.new.held)} | reported
 
     @property
     def applied(self) -> tuple[int, ...]:
@@ -81,13 +81,13 @@ class SubscriberOracle:
         self._durable = 0  # statuses below this sequence will never be taken back
         self.ledger = Ledger(instance="")
         self.outcomes: dict[int, Outcome] = {}
-        self._told: set[int] = set()
+        self._reported: set[int] = set()
         """The sequences of what is on the log."""
         self.renewals = 0
         """How often another repository got the name."""
         self._former: list[Line] = []
         """What was promised by a repository that had the name before, and may still be on its way."""
-        scene.tellers[name].append(self.told)
+        scene.reporters[name].append(self.reported)
 
     # Input.
 
@@ -148,13 +148,13 @@ class SubscriberOracle:
         self._durable, self._history, self.ledger = 0, len(self._scene.histories) - 1, Ledger(instance="")
         for known in (self._behind, self._promised, self.outcomes, self._excuses.tries, self._excuses.calls):
             known.clear()
-        for seen_before in (self._hooked, self._told):
+        for seen_before in (self._hooked, self._reported):
             seen_before.clear()
         self._undo.clear()
         if empty:
             self._tree = {"/": None}
 
-    def told(self, line: Line) -> bool:
+    def reported(self, line: Line) -> bool:
         """A status, or a result, is on the log; returns whether this subscriber wrote it."""
         if line.subscriber_instance != self.ledger.instance:
             return line in self._former
@@ -162,7 +162,7 @@ class SubscriberOracle:
             line.sequence < self._durable and self._promised.get(line.sequence) == line,
             "only what is stored is reported", f"{line}, promised {self._promised.get(line.sequence)}",
         )  # fmt: skip
-        self._told.add(line.sequence)
+        self._reported.add(line.sequence)
         return True
 
     # Checks of a transaction.
@@ -207,8 +207,7 @@ class SubscriberOracle:
         passed = {at for at in self._packages if old.offset < at <= new.offset}
         counts: Counter[Outcome] = Counter()
         for offset in sorted(passed | set(lines) | set(step.applied)):
-            told = lines.get(offset, [])
-            outcomes: list[Outcome] = [*told] or [self._untold(step, offset)]
+            outcomes: list[Outcome] = [*lines.get(offset, [])] or [self._unreported(step, offset)]
             for outcome in outcomes:
                 before = self.outcomes.get(offset)
                 counts[outcome] += not (outcome is Status.REMOVED and before is Status.REMOVED_FAILED)
@@ -235,7 +234,7 @@ class SubscriberOracle:
         called = {hook_of(each): each.attempts for each in old.hooks}
         excuses.calls.update(hook_of(each) for each in new.hooks if each.attempts > called.get(hook_of(each), 0))
 
-    def _untold(self, step: Step, offset: int) -> Outcome:
+    def _unreported(self, step: Step, offset: int) -> Outcome:
         """The outcome of a package without a status."""
         settings, sent = self._settings(), self._packages[offset]
         if offset in step.applied:
@@ -286,7 +285,7 @@ class SubscriberOracle:
         kept = {line.sequence: line for line in lines}
         promised: tuple[Line, ...] = (*step.old.outbox, *step.old.results)
         for line in promised:
-            safe = line.sequence in kept or line.sequence in self._told
+            safe = line.sequence in kept or line.sequence in self._reported
             self._demand(safe, "a status is kept until it is on the log", f"{line}")
         for sequence, line in kept.items():
             self._demand(self._promised.setdefault(sequence, line) == line, "a status does not change", f"{line}")
@@ -310,11 +309,11 @@ class SubscriberOracle:
 
     def _check_changes(self, step: Step, before: Tree) -> None:
         """The hooks of an import receive, together, every path that it removes and every file that it writes."""
-        told = [due for due in step.new.hooks if due.offset in step.applied]
-        if not self._settings().hooks.after_import or any(due.changed > len(due.written + due.removed) for due in told):
+        owed = [due for due in step.new.hooks if due.offset in step.applied]
+        if not self._settings().hooks.after_import or any(due.changed > len(due.written + due.removed) for due in owed):
             return
-        removed = {path for due in told for path in due.removed}
-        written = {path for due in told for path in due.written}
+        removed = {path for due in owed for path in due.removed}
+        written = {path for due in owed for path in due.written}
         gone = before.keys() - self._tree.keys()
         new = {path for path, content in self._tree.items() if content is not None and before.get(path) != content}
         self._demand(gone <= removed, "hooks receive what is removed", f"{step.applied}, not {sorted(gone - removed)}")

@@ -14,22 +14,23 @@ Who = tuple[str, str]
 
 @dataclass(frozen=True, slots=True)
 class Tenant:
-    """Has a name since the word at that offset; its last word, at the other one, lends it the name."""
+    """Has a name since the announcement at ``since``; its last one, at ``offset``, is its lease."""
 
     who: Who
     since: int
     offset: int
     until_ns: int
-    said: DiscoveryMessage
+    claim: DiscoveryMessage
     shown: bool
-    """Whether the topic still had the word before the last one. Otherwise the tenant itself cannot see whether another
-    one took the name, and may claim it from that one."""
+    """Whether the topic still had the announcement before the last one. Otherwise the tenant itself cannot see whether
+    another one took the name, and may claim it from that one."""
 
 
 @dataclass(slots=True)
 class Tenants:
-    """Of every name the one that has it: the first to speak while it is free, until it stops, or another one names its
-    last word. ``now_ns`` is the time that no host's clock can change, and none may be named before its time.
+    """Of every name the one that has it: the first to claim it while it is free, until it stops, or another one names
+    its last announcement. ``now_ns`` is the time that no host's clock can change, and none may be named before its
+    time.
     """
 
     now_ns: Callable[[], int]
@@ -51,48 +52,48 @@ class Tenants:
     late: dict[str, dict[Who, int]] = field(default_factory=lambda: defaultdict(dict))
     """By name, the claims of others since its tenant's time was over. Each names whom it takes the name from, but where
     announcements were removed, what is left can show another holder than the tenant. Then one of these gets the name,
-    and says so next, even if a later claim names the tenant's last word."""
+    and says so next, even if a later claim names the tenant's last announcement."""
     furthest: dict[str, int] = field(default_factory=dict)
     """How far a subscriber has said that it is, by name; a host that dies may be set back behind what it said."""
 
     def forget(self) -> None:
-        """Another log is in place, and says other things."""
+        """Another log is in place, with other announcements."""
         for known in (self.held, self.known_ns, self.late, self.furthest):
             known.clear()
 
-    def heard(self, said: DiscoveryMessage, offset: int) -> None:
+    def heard(self, claim: DiscoveryMessage, offset: int) -> None:
         """An announcement is on the log, since now."""
-        name, who, now_ns = said.subscriber, (said.subscriber_instance, said.place), self.now_ns()
-        self.furthest[name] = max(self.furthest.get(name, -1), said.offset)
+        name, who, now_ns = claim.subscriber, (claim.subscriber_instance, claim.place), self.now_ns()
+        self.furthest[name] = max(self.furthest.get(name, -1), claim.offset)
         tenant, since, shown = self.held.get(name), offset, True
-        got = said.term >= 0 and said.term == self.late[name].get(who)
-        if said.term >= 0 and (got or (tenant is not None and tenant.who == who)):
+        got = claim.term >= 0 and claim.term == self.late[name].get(who)
+        if claim.term >= 0 and (got or (tenant is not None and tenant.who == who)):
             self.late[name].clear()
         if tenant is not None and tenant.who == who:
-            since, before, shown = tenant.since, tenant.said, tenant.offset >= self.first
-            again = before.term >= 0 > said.term and said.takes_over not in (-1, before.takes_over)
+            since, before, shown = tenant.since, tenant.claim, tenant.offset >= self.first
+            again = before.term >= 0 > claim.term and claim.takes_over not in (-1, before.takes_over)
             if again and tenant.shown:
-                self.hasty(f"{who} has {name} since {since}, and took it over at {said.takes_over}")
+                self.hasty(f"{who} has {name} since {since}, and took it over at {claim.takes_over}")
         elif tenant is not None and not got:
-            known = said.takes_over == tenant.offset
-            if not known and said.takes_over >= 0 and now_ns >= tenant.until_ns:
+            known = claim.takes_over == tenant.offset
+            if not known and claim.takes_over >= 0 and now_ns >= tenant.until_ns:
                 self.late[name][who] = offset
-            if not known and (said.term <= tenant.since or now_ns < tenant.until_ns):
+            if not known and (claim.term <= tenant.since or now_ns < tenant.until_ns):
                 return  # or by what is left of the topic, where not all is known, it was decided to have a free name
-            lease_ns = tenant.said.lease_ms * 10**6  # half of which may be a time in which the other one was suspended
+            lease_ns = tenant.claim.lease_ms * 10**6  # half of which may be a time in which the other one was suspended
             unheard_ns = self.suspended_ns(who[1], tenant.until_ns - lease_ns) - lease_ns // 2 if known else 0
             if (early_ns := tenant.until_ns - now_ns + max(unheard_ns, 0)) > 0:
                 self.hasty(f"{who} took {name} from {tenant.who} {early_ns / 1e9:.3f} s too early")
-        if said.state is State.STOPPED:
+        if claim.state is State.STOPPED:
             self.permits[name].pop(who, None)
             self.held.pop(name, None)
             self.known_ns.pop(name, None)
         else:
             self.known_ns.setdefault(name, now_ns)
-            self.held[name] = Tenant(who, max(since, said.term), offset, now_ns + said.lease_ms * 10**6, said, shown)
+            self.held[name] = Tenant(who, max(since, claim.term), offset, now_ns + claim.lease_ms * 10**6, claim, shown)
 
     def rival(self, name: str, me: Who, permit: Permit, mono_s: float) -> Who | None:
-        """Who else may import now: the name was lent to it, by its word or in its own opinion."""
+        """Who else may import now: it has the lease, by its announcement or in its own opinion."""
         self.permits[name][me] = permit
         tenant = self.held.get(name)
         lent = tenant is not None and self.now_ns() < tenant.until_ns and me not in self.late[name]
