@@ -6,8 +6,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-from callboard.actors.core.agent import AgentSpec, World
-from callboard.actors.core.decision import Perform
+from callboard.actors.core.agent import AgentSpec, Clock, World
+from callboard.actors.core.decision import Moment, Perform
 from callboard.actors.core.effects import Append
 from callboard.actors.runtime.simulated.simulated import Simulation
 from callboard.actors.topology.member import MemberSettings, actors
@@ -52,11 +52,23 @@ class FaultyWorld:
         await self._world.close()
 
 
+class DriftingClock:
+    """A host's clock, which is slow or fast."""
+
+    def __init__(self, clock: Clock, rate: float) -> None:
+        self._clock, self._rate = clock, rate
+
+    def now(self) -> Moment:
+        wall_ns, mono_s = self._clock.now()
+        return Moment(wall_ns, mono_s * self._rate)
+
+
 class Member(Service):
     """A member agent, its service, and what can happen to them."""
 
-    def __init__(self, cluster: "Cluster", settings: MemberSettings) -> None:
-        super().__init__(settings, lambda: cluster.simulation.clock.now().mono_s)
+    def __init__(self, cluster: "Cluster", settings: MemberSettings, rate: float = 1.0) -> None:
+        self.clock = DriftingClock(cluster.simulation.clock, rate)
+        super().__init__(settings, lambda: self.clock.now().mono_s)
         self.simulation = cluster.simulation
         self.world = FaultyWorld(cluster.log)
 
@@ -65,7 +77,7 @@ class Member(Service):
             return self.world
 
         spec = AgentSpec(self.settings.incarnation, actors(self.settings), world)
-        self.agent = await self.simulation.start(spec)
+        self.agent = await self.simulation.start(spec, clock=self.clock)
         self.watch()
 
     def watch(self) -> None:
@@ -105,9 +117,10 @@ class Cluster:
     ) -> None:
         self.simulation.close()
 
-    def start(self, instance: str, incarnation: str = "", **options: Any) -> Member:
+    def start(self, instance: str, incarnation: str = "", rate: float = 1.0, **options: Any) -> Member:
         incarnation = incarnation or f"{instance}{len(self.started)}"
-        member = Member(self, MemberSettings(TOPIC, instance, incarnation, **{"founding": self.settings, **options}))
+        settings = MemberSettings(TOPIC, instance, incarnation, **{"founding": self.settings, **options})
+        member = Member(self, settings, rate)
         self.members.append(member)
         self.started.append(member)
         self.simulation.run(member.start())

@@ -1,4 +1,4 @@
-"""Members to which everything happens at random, in virtual time."""
+"""Members to which everything happens at random, in virtual time, and whose clocks are slow or fast."""
 
 from random import Random
 
@@ -49,7 +49,7 @@ def test_no_two_lead_at_once_and_in_the_end_all_agree(seed: int) -> None:
     with Cluster(seed) as cluster:
         dice = Random(seed)
         for name in "abcd":
-            cluster.start(name)
+            cluster.start(name, rate=dice.uniform(0.9, 1.1))
         for step in range(SECONDS * 10):
             if step and step % (SECONDS * 10 // FAULTS) == 0:
                 meddle(cluster, dice)

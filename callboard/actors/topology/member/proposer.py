@@ -84,9 +84,10 @@ class Proposer:
         yield After(PROPOSE, rank * RANK_S if targets else -1)
 
     def _may_propose(self, now: Moment) -> bool:
-        """Whether this member is one, and reads in time."""
-        news = self._news
-        return news.standing_until_ms > now.mono_s * 1000 and news.lag_ms <= self._settings.renew_ms
+        """Whether this member is one, and reads in time: by the margin at which it would stop acting."""
+        news, settings = self._news, self._news.state.settings
+        most_ms = settings.lease_ms * self._settings.margin if settings else 0
+        return news.standing_until_ms > now.mono_s * 1000 and news.lag_ms <= most_ms
 
     def _propose(self) -> Iterable[Effect]:
         if self._barriers.found is None:

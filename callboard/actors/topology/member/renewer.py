@@ -227,20 +227,20 @@ class Renewer:
 
     def _next(self, now: Moment) -> MemberEvent | None:
         its, state, me = self._settings, self._news.state, self._me
-        alive = self._due and _ms(now) - self._pulse_ms < its.pulse_ms
+        alive = _ms(now) - self._pulse_ms < its.pulse_ms
+        draft, self._draft = self._draft, None
         if self._is_leaving:
             return self._leave()
         if me is None:
-            return self._entrance() if alive else None
-        if (draft := self._draft) is not None:
-            self._draft = None
+            return self._entrance() if alive and self._due else None
+        if draft is not None and alive:  # every message renews the lease
             return self._numbered(draft)
         if me.seq >= self._seq:  # all that was said is read back
             for asked in self._asked.values():
                 if (event := asked.message(its, state)) is not None:
                     asked.seq = self._seq + 1
                     return self._numbered(event)
-        if not alive:
+        if not (alive and self._due):
             return None
         pulse = self._pulse
         renewal = RenewMessage(

@@ -77,7 +77,7 @@ def test_it_stops_waiting_when_another_has_proposed() -> None:
     assert PROPOSE not in driver.timers
 
 
-@pytest.mark.parametrize("told", [{"standing_until_ms": 0}, {"standing_until_ms": 1}, {"lag_ms": 2_001}])
+@pytest.mark.parametrize("told", [{"standing_until_ms": 0}, {"standing_until_ms": 1}, {"lag_ms": 3_001}])
 def test_it_proposes_nothing_without_standing_or_when_it_reads_late(told: dict[str, int]) -> None:
     driver, topic = proposer(), with_silent("e")
     driver.feed(news(topic, **told))

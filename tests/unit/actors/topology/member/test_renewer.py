@@ -421,6 +421,17 @@ def test_a_draft_that_comes_while_another_message_is_under_way_is_dropped() -> N
     assert driver.saying is None
 
 
+def test_without_a_pulse_no_draft_is_appended_because_it_would_renew_the_lease() -> None:
+    driver, topic = member()
+    driver.pass_time(5)
+
+    driver.feed(ProposeMessage(**SETTINGS.by(), base_epoch=topic.state.view.epoch, remove=("b",)))
+    assert driver.saying is None
+    driver.feed(Pulse())
+
+    assert driver.saying is None, "the evidence may be outdated"
+
+
 def test_it_stops_at_once() -> None:
     driver, _ = member()
 
