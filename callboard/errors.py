@@ -8,6 +8,8 @@ CallboardError
 ├── SubscriberTaken        another instance runs under this name; stop it or choose another name
 ├── NameLapsed             the lease on the name expired before the import was committed; wait until it is renewed
 ├── LeaderReplaced         another leader took over; stop what only the leader does
+├── MembershipEnded        this process is no longer a member of the cluster; its code says why
+├── LeadershipLost         this process no longer leads the cluster; wait until it leads again
 ├── LogError
 │   ├── OffsetOutOfRange   records were trimmed or never existed; choose where to continue
 │   ├── RecordTooLarge     ship it through the blob store
@@ -100,6 +102,20 @@ class NameLapsed(CallboardError):
 
 class LeaderReplaced(CallboardError):
     """The write came from a former leader, or without a leader's token. Nothing was written."""
+
+
+class MembershipEnded(CallboardError):
+    """This process can no longer be a member of the cluster. ``code`` is a ``MemberProblem``, such as ``duplicate_id``:
+    another process runs under the same instance id.
+    """
+
+    def __init__(self, *lines: object, code: str = "left") -> None:
+        super().__init__(*lines)
+        self.code = code
+
+
+class LeadershipLost(CallboardError):
+    """This process no longer leads the cluster."""
 
 
 class LogError(CallboardError):
