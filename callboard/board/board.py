@@ -24,18 +24,20 @@ from callboard.board.connect.settings import BoardSettings, Publishing
 from callboard.board.connect.subscriber_options import DRAIN_S, SubscriberOptions, subscriber_settings
 from callboard.board.connect.territory import Territory
 from callboard.board.context import BoardContext
+from callboard.board.member.options import MemberOptions, member_plan
 from callboard.board.publisher import Publisher
 from callboard.board.read import questions
 from callboard.board.read.queues import queues
 from callboard.board.subscriber import Subscriber
-from callboard.door import boards, subscribers
+from callboard.door import boards, members, subscribers
 from callboard.door.rules import instance_of
 from callboard.errors import ConfigError
 from callboard.messages.signing import SigningKey
 from callboard.messages.topics import PREFIX
 from callboard.version import __version__
 
-if TYPE_CHECKING:  # a board without a look at its cluster does not load it
+if TYPE_CHECKING:  # a board that does not look at its cluster does not load them
+    from callboard.board.member.member import Member
     from callboard.board.topology.topology import Topology
 
 ALREADY_OPEN = "this board is already open; use it, or create another Callboard for the same log"
@@ -254,6 +256,19 @@ class Callboard:
             given.get("stop_drain_s", DRAIN_S),
             expect=given.get("expect", False),
         )
+
+    def member(self, **options: Unpack[MemberOptions]) -> "Member":
+        """This process as a member of the cluster of all services that use this board; not yet started.
+
+        Args:
+            **options: see ``MemberOptions``.
+
+        Raises:
+            ConfigError: wrong options.
+        """
+        from callboard.board.member.member import Member
+
+        return Member(self.context, member_plan(members.options(options), self.context.new_id))
 
     # Questions.
 

@@ -5,6 +5,7 @@ import secrets
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from functools import partial
+from typing import TYPE_CHECKING
 
 from callboard.actors import publisher, subscriber
 from callboard.actors.core.agent import ActorSpec, Agent, AgentSpec, World
@@ -16,6 +17,9 @@ from callboard.board.connect.opening import open_world, world
 from callboard.board.connect.publisher_agent import PublisherAgent
 from callboard.board.connect.resources import Resources
 from callboard.errors import ConfigError
+
+if TYPE_CHECKING:
+    from callboard.actors.topology.member import MemberSettings
 
 VIEWER = "/viewer"
 """The name of the publisher agent that only reads and never publishes; no publisher can have this name."""
@@ -73,6 +77,12 @@ class Agents:
 
         check_hooks(settings.hooks, self._resources.settings.base, processes=self._runtime == "processes")
         return await self._start(f"subscriber {settings.name}", subscriber.actors(settings), settings)
+
+    async def member(self, settings: "MemberSettings") -> Agent:
+        """Start the agent of a member of the cluster."""
+        from callboard.actors.topology import member
+
+        return await self._start(f"member {settings.instance}", member.actors(settings), None)
 
     async def close(self) -> None:
         """Stop all of them."""

@@ -11,6 +11,7 @@ from typing import Any, Self
 
 from callboard.backends.local.disk import write_all
 from callboard.backends.local.file_locks import kept_by
+from callboard.board.context import BoardContext
 from callboard.errors import ConfigError, MembershipEnded
 from callboard.messages.topology.limits import NAME
 
@@ -41,7 +42,9 @@ class Identity:
         try:
             descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
         except OSError as error:
-            raise ConfigError(f"{path} cannot be opened: {error.strerror}; set instance to an id of your own") from error
+            raise ConfigError(
+                f"{path} cannot be opened: {error.strerror}; set instance to an id of your own"
+            ) from error
         try:
             try:
                 fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -73,6 +76,16 @@ class Identity:
         with suppress(OSError):
             os.close(self._descriptor)
         self._descriptor = -1
+
+
+def identity_of(instance: str, board: BoardContext) -> Identity:
+    """The identity with this instance id or, if it is empty, the one kept in the board's folder. Raises as ``claim``.
+
+    A cluster in memory does not outlive the process, nor does an identity in it.
+    """
+    if instance or board.settings.log.startswith("memory:"):
+        return Identity(instance or board.new_id())
+    return Identity.claim(board.settings.base, board.new_id)
 
 
 def _kept(descriptor: int, path: Path) -> dict[str, Any]:

@@ -38,6 +38,11 @@ class Listening:
         self._window_ms: int | None = None  # when it ends
         self._listeners: dict[object, _Listener] = {}
 
+    def begin(self, alone: TopologyView) -> None:
+        """Show this view of the own instance until the first agreement."""
+        alone.validity.ended = True
+        self._shown = alone
+
     @property
     def view(self) -> TopologyView:
         """The current view or, while there is none, the last one; before the first, only the own instance."""

@@ -1,0 +1,235 @@
+"""Attends to one member of a cluster: takes its news, and answers with acknowledgements, properties and rejoining."""
+
+import asyncio
+from collections.abc import Callable, Coroutine
+from contextlib import suppress
+from typing import Any
+
+from callboard.actors.topology.announcements.remote_cluster import RemoteCluster
+from callboard.actors.topology.cluster_view import ClusterView
+from callboard.actors.topology.token import Token
+from callboard.board.context import BoardContext
+from callboard.board.member.calling import called
+from callboard.board.member.dispatch import Dispatch
+from callboard.board.member.identity import Identity
+from callboard.board.member.incarnation import Incarnation, problem_of
+from callboard.board.member.leadership import Lease, may_lead
+from callboard.board.member.listening import Listening
+from callboard.board.member.options import MemberPlan
+from callboard.board.member.polling import Polling
+from callboard.board.member.property_sources import PropertySources, changes
+from callboard.board.member.topology_view import TopologyView
+from callboard.errors import CallboardError, MembershipEnded, NotAnswered
+from callboard.logger import get_logger
+from callboard.messages.topology.cluster_state import EMPTY, Health
+from callboard.messages.topology.member_mail import ClusterNews, MemberProblem
+
+WRITE_MS = 1000
+"""Between two changes of properties: they describe an instance, and are not for sending data."""
+
+
+class Attendance:
+    """Keeps a process in its cluster, in one incarnation after another, from ``begin`` to ``end``.
+
+    Every answer to its question for news is also the sign of life without which the agent does not renew the lease.
+    """
+
+    def __init__(
+        self, board: BoardContext, plan: MemberPlan, identity: Identity, listening: Listening,
+        sources: PropertySources, now_ms: Callable[[], int],
+    ) -> None:  # fmt: skip
+        self._board, self._plan, self._identity = board, plan, identity
+        self._listening, self._sources, self._now_ms = listening, sources, now_ms
+        self.dispatch = Dispatch(listening, now_ms, plan.listener_timeout_ms / 1000, self._answer)
+        self.polling = Polling(plan.renew_ms / 1000, self.dispatch.pump)
+        self.incarnation: Incarnation
+        self.news = ClusterNews(version=0, state=EMPTY)
+        self.view: ClusterView | None = None
+        """The view of the local cluster, settled or not; None as long as this process is not a member."""
+        self.says: tuple[Health, int] = Health.GOOD, 0
+        self.remote: Callable[[], tuple[RemoteCluster, ...]] = tuple
+        self.leases: set[Lease] = set()
+        self.changed = asyncio.Event()
+        """Set when anything has changed; then replaced by another one."""
+        self._asking: dict[str, asyncio.Task[None]] = {}
+        self._written_ms = -WRITE_MS
+        self._acknowledging = -1
+        self._lapse: asyncio.TimerHandle | None = None
+        self.ending: asyncio.Task[None]
+
+    async def begin(self) -> None:
+        """Join the cluster."""
+        try:
+            await self._join(self._identity.previous)
+        except BaseException:
+            self._identity.close()
+            raise
+        self.ending = asyncio.create_task(self._attend())
+        self.ending.add_done_callback(lambda ended: ended.cancelled() or ended.exception())  # for a waiter
+
+    async def _join(self, previous: str = "") -> None:
+        properties = tuple(sorted(self._sources.wanted().items()))
+        its = await Incarnation.begin(self._board, self._plan, self._identity.instance, properties, previous)
+        self.incarnation, self._acknowledging = its, -1
+        self.news = ClusterNews(version=0, state=EMPTY)
+        await asyncio.to_thread(self._identity.keep, its.settings.incarnation)
+
+    async def _attend(self) -> None:
+        try:
+            while True:
+                with suppress(NotAnswered):  # its actor restarts; asked again, as long as the agent runs
+                    self.take(await self.incarnation.watch(self.news.version, *self.says))
+                if self.incarnation.agent.has_ended:
+                    await self.incarnation.agent.ended()
+                    raise MembershipEnded("the member was stopped; start it again", code=MemberProblem.LEFT)
+                problem = problem_of(self.news)
+                if problem is MemberProblem.EVICTED:
+                    await self._rejoin()
+                elif problem is not None:
+                    raise MembershipEnded(self.news.detail, code=problem)
+        finally:
+            self._listening.observe(None, self._now_ms(), agreed=False)
+            self.news = ClusterNews(version=self.news.version, state=EMPTY)
+            self.dispatch.pump()
+
+    async def _rejoin(self) -> None:
+        """Join again as another incarnation, once nothing acts by the former one."""
+        get_logger().warning("member.evicted", instance=self._identity.instance, reason=self.news.detail)
+        await self.incarnation.agent.stop(0)
+        await self.until(lambda: self._at_rest)
+        await self._join()
+
+    # News.
+
+    @property
+    def standing(self) -> bool:
+        """Whether this process may count on its lease now."""
+        return self.news.standing_until_ms > self._now_ms()
+
+    def take(self, news: ClusterNews) -> None:
+        """Act on this news; again on the same at the end of the lease, or when remote clusters have changed."""
+        self.news, self.view = news, self.incarnation.view(news)
+        now_ms, view = self._now_ms(), self.view
+        topology = TopologyView(local_cluster=view, remote=self.remote()) if view is not None else None
+        agreed = self.standing and view is not None and view.settled
+        self._listening.observe(topology, now_ms, agreed=agreed)
+        if self._lapse is not None:
+            self._lapse.cancel()
+        if self.standing:
+            left_s = (news.standing_until_ms - now_ms) / 1000
+            self._lapse = asyncio.get_running_loop().call_later(left_s, self.take, news)
+        self.dispatch.pump()
+
+    def _answer(self) -> None:
+        """Do what can be done now."""
+        for lease in self.leases:
+            if not self.holds(lease.token):
+                lease.lost.set()
+        if (me := self.incarnation.member(self.news)) is not None:
+            view = self.news.state.view
+            if me.acked < view.epoch != view.settled and self._acknowledging != view.epoch and self._at_rest:
+                self._acknowledging = view.epoch
+                self._ask("acknowledgement", self._acknowledge(view.epoch))
+            put, unset = changes(dict(me.properties), self._sources.wanted())
+            if (put or unset) and "properties" not in self._asking and self._now_ms() - self._written_ms >= WRITE_MS:
+                self._written_ms = self._now_ms()
+                self._ask("properties", self._write(put, unset))
+        before, self.changed = self.changed, asyncio.Event()
+        before.set()
+
+    @property
+    def _at_rest(self) -> bool:
+        """Whether nothing acts by a view that was current."""
+        return self._listening.may_acknowledge and not any(lease.lost.is_set() for lease in self.leases)
+
+    def _ask(self, what: str, question: Coroutine[Any, Any, None]) -> None:
+        if (before := self._asking.pop(what, None)) is not None:
+            before.cancel()
+        task = self._asking[what] = asyncio.create_task(question)
+        task.add_done_callback(lambda _: self._asking.pop(what) if self._asking.get(what) is task else None)
+
+    async def _acknowledge(self, epoch: int) -> None:
+        log = get_logger().bind(epoch=epoch)
+        try:
+            for barrier in self.news.state.view.barriers if self._plan.backlog else ():
+                assert self._plan.backlog is not None
+                await called(self._plan.backlog, barrier)
+            await self.incarnation.acknowledge(epoch)
+        except CallboardError as error:
+            self._acknowledging = -1  # tried again with the next news
+            log.warning("view.not_acknowledged", reason=str(error))
+        except Exception as error:
+            log.exception("backlog.failed", reason=f"{type(error).__name__}: {error}")
+            await asyncio.sleep(self.incarnation.settings.renew_ms / 1000)
+            self._acknowledging = -1
+
+    async def _write(self, put: tuple[tuple[str, str], ...], unset: tuple[str, ...]) -> None:
+        try:
+            answer = await self.incarnation.change_properties(put, unset)
+            problem = answer.problem
+        except CallboardError as error:
+            problem = str(error)
+        if problem:
+            get_logger().warning("properties.not_changed", reason=problem)
+
+    # Leadership, waiting and the end.
+
+    def may_lead(self) -> Token | None:
+        """The token, if this process may begin to act as the leader."""
+        return may_lead(self.view, standing=self.standing)
+
+    def holds(self, token: Token) -> bool:
+        """Whether this process still is the leader with this token."""
+        return may_lead(self.view, standing=self.standing, held=token) == token
+
+    async def until(self, met: Callable[[], bool]) -> None:
+        """Wait until the condition is met."""
+        while not met():
+            await self.changed.wait()
+
+    async def wait(self, met: Callable[[], bool], timeout_s: float, what: str) -> None:
+        """Wait until the condition is met. Raises ``NotAnswered`` after the timeout, and what ended the membership."""
+        waiting = asyncio.create_task(self.until(met))
+        try:
+            await asyncio.wait({waiting, self.ending}, timeout=timeout_s, return_when=asyncio.FIRST_COMPLETED)
+            if waiting.done():
+                return
+        finally:
+            waiting.cancel()
+        if self.ending.done():
+            await self.ended()
+            raise MembershipEnded("the member was stopped")
+        news = self.news
+        why = f"{news.problem}: {news.detail}" if news.problem else f"it has read epoch {news.state.view.epoch}"
+        raise NotAnswered(f"the topology is not {what} after {timeout_s:g} s; {why}")
+
+    async def ended(self) -> None:
+        """Wait until the membership has ended. Raises what ended it, unless it was stopped."""
+        await asyncio.wait({self.ending})
+        if not self.ending.cancelled():
+            self.ending.result()
+
+    async def end(self, reason: str, drain_s: float) -> None:
+        """Stop acting, then leave the cluster. If a listener or a leader does not stop in time, the lease runs out
+        instead: leaving would let the others go on too early.
+        """
+        self.ending.cancel()
+        await asyncio.gather(self.ending, return_exceptions=True)
+        if self._lapse is not None:
+            self._lapse.cancel()
+        its = self.incarnation
+        try:
+            async with asyncio.timeout(drain_s):
+                await self.until(lambda: self._at_rest)
+                if not its.agent.has_ended:
+                    await its.leave(reason, drain_s)
+        except (TimeoutError, CallboardError) as error:
+            why = str(error) or f"it still acted after {drain_s:g} s"
+            get_logger().warning("member.not_left", instance=self._identity.instance, reason=why)
+        finally:
+            for task in self._asking.values():
+                task.cancel()
+            await self.polling.close()
+            await self.dispatch.close()
+            await its.agent.stop(0)
+            self._identity.close()

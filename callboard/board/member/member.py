@@ -1,0 +1,261 @@
+"""A member of a cluster, as the embedding service sees it."""
+
+import asyncio
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
+from types import TracebackType
+from typing import Self
+
+from callboard.actors.runtime.clock import SystemClock
+from callboard.actors.topology.announcements.remote_cluster import RemoteCluster
+from callboard.actors.topology.cluster_view import ClusterView, Instance
+from callboard.actors.topology.token import Token
+from callboard.board.connect.cancelled_body import CancelledBody
+from callboard.board.context import BoardContext
+from callboard.board.member.attendance import Attendance
+from callboard.board.member.descriptor import descriptor
+from callboard.board.member.dispatch import TopologyListener
+from callboard.board.member.identity import identity_of
+from callboard.board.member.incarnation import alone
+from callboard.board.member.leadership import LeaderLease
+from callboard.board.member.listening import Listening
+from callboard.board.member.options import MemberPlan
+from callboard.board.member.property_sources import Get, PropertySources, Provider
+from callboard.board.member.topology_view import AnyInstance, TopologyView, Validity
+from callboard.door.limits import TIMEOUT_S_MAX
+from callboard.door.members import asked
+from callboard.errors import MembershipEnded
+from callboard.messages.topology.cluster_state import Health
+
+LEAVE_S = 10.0
+"""Seconds for listeners and leaders to stop, and for the log to take the message."""
+
+NOT_STARTED = "the member is not started; use it inside `async with`"
+
+
+class Member:
+    """This process in a cluster, from ``start`` to ``stop``, or inside ``async with``.
+
+    If it cannot be a member any longer, the body of ``async with`` is cancelled and ``MembershipEnded`` is raised from
+    there. If it was evicted, it joins again by itself, as the last in the order. ``topology``, ``is_leader``,
+    ``instances`` and ``holds`` never block, and may be called from any thread.
+    """
+
+    def __init__(self, board: BoardContext, plan: MemberPlan, now_ms: Callable[[], int] | None = None) -> None:
+        self._board, self._plan = board, plan
+        clock = SystemClock()
+        self._now_ms = now_ms or (lambda: int(clock.now().mono_s * 1000))
+        self._sources = PropertySources(plan.properties)
+        self._listening = self._new_listening()
+        self._attendance: Attendance | None = None
+        self._starting = asyncio.Lock()
+        self._body: CancelledBody | None = None
+
+    def _new_listening(self, instance: str = "") -> Listening:
+        own = alone(self._plan, instance or self._plan.instance, "", tuple(self._sources.wanted().items()))
+        return Listening(TopologyView(local_cluster=own), self._plan.event_delay_ms)
+
+    async def start(self) -> None:
+        """Start to join the cluster; ``settled`` waits until it is joined. Founds it if there is none.
+
+        Raises:
+            MembershipEnded: another process of this host runs under this instance id.
+            ConfigError: the instance id cannot be kept.
+        """
+        async with self._starting:
+            if self._attendance is None:
+                identity = await asyncio.to_thread(identity_of, self._plan.instance, self._board)
+                attendance = Attendance(self._board, self._plan, identity, self._listening, self._sources, self._now_ms)
+                await attendance.begin()
+                self._attendance = attendance
+                its = attendance.incarnation.settings
+                own = alone(self._plan, its.instance, its.incarnation, its.properties)
+                self._listening.begin(TopologyView(local_cluster=own))
+                for provider in self._sources.providers:
+                    attendance.polling.begin(provider)
+
+    async def stop(self, reason: str = "") -> None:
+        """Tell the listeners ``CHANGING``, remove them, then leave the cluster. Idempotent."""
+        attendance, self._attendance = self._attendance, None
+        if attendance is not None:
+            await attendance.end(reason, LEAVE_S)
+            self._listening = self._new_listening()
+
+    async def ended(self) -> None:
+        """Wait until the membership has ended. Raises ``MembershipEnded`` unless it was stopped."""
+        await self._running().ended()
+
+    def _running(self) -> Attendance:
+        if self._attendance is None:
+            raise MembershipEnded(NOT_STARTED)
+        return self._attendance
+
+    # The topology.
+
+    def topology(self) -> TopologyView:
+        """The topology: the agreed view or, while it changes, the former one, no longer current. Before the first
+        agreement it has only the own instance.
+        """
+        view = self._listening.view
+        if view.is_current and not (self._attendance and self._attendance.standing):
+            return replace(view, validity=_ENDED)
+        return view
+
+    def is_leader(self) -> bool:
+        """Whether this process leads the current view. It does not in a view that changes; see ``leader_lease``."""
+        leader = self.topology().leader
+        return leader is not None and leader.is_local
+
+    def local_cluster(self) -> ClusterView | None:
+        """The local cluster as the log has it now, settled or not; None as long as this process is not a member."""
+        return self._attendance.view if self._attendance else None
+
+    def instances(
+        self, *, tag: str = "", health: Health = Health.BAD, where: Callable[[AnyInstance], bool] | None = None
+    ) -> tuple[AnyInstance, ...]:
+        """The instances with this tag, with this health or a better one, for which ``where`` is true.
+
+        Instances of other clusters tell no health; only the default finds them. Raises ``RequestRefused``.
+        """
+        asked(tag=tag, health=health, where=where)
+        return tuple(
+            each
+            for each in self.topology().instances
+            if (not tag or tag in each.tags)
+            and (health is Health.BAD or (isinstance(each, Instance) and each.health <= health))
+            and (where is None or where(each))
+        )
+
+    def descriptor(self) -> str:
+        """The local cluster as JSON: ``seq``, ``final``, ``id``, ``me``, ``active``, ``deactivating``, ``inactive``.
+
+        Members are the offsets of their joins. ``seq`` is the epoch; ``final`` is true once this process has
+        acknowledged it; those that left in views not settled yet are ``deactivating``.
+        """
+        attendance = self._running()
+        return descriptor(attendance.news.state, attendance.incarnation.settings.life, self._plan.founding.cluster_id)
+
+    async def settled(self, epoch: int | None = None, timeout_s: float = 60.0) -> TopologyView:
+        """Wait for a current view, of this epoch or a later one; returns it.
+
+        Raises:
+            NotAnswered: there is none after ``timeout_s`` seconds.
+            MembershipEnded: there will be none.
+        """
+        asked(epoch=epoch, timeout_s=timeout_s)
+        while not (view := self.topology()).is_current or view.epoch < (epoch or 0):
+            await self._running().wait(lambda: self._is_current(epoch or 0), timeout_s, "agreed")
+        return view
+
+    def _is_current(self, epoch: int) -> bool:
+        view = self.topology()
+        return view.is_current and view.epoch >= epoch
+
+    # Listeners.
+
+    def add_listener(self, callback: TopologyListener, *, critical: bool = True, init_delay_s: float = 0.0) -> bool:
+        """Call the function with a ``TopologyEvent`` for every change; False if it is a listener already.
+
+        Until a ``critical`` listener has returned from ``CHANGING``, no member is told the next view; so it must stop
+        what relies on the former one, and return soon. With ``init_delay_s`` it is told nothing for so many seconds.
+        """
+        asked(callback=callback, critical=critical, init_delay_s=init_delay_s)
+        not_before_ms = self._now_ms() + int(init_delay_s * 1000) if init_delay_s else 0
+        added = self._listening.bind(callback, critical=critical, not_before_ms=not_before_ms)
+        if self._attendance is not None:
+            self._attendance.dispatch.pump()
+        return added
+
+    def remove_listener(self, callback: TopologyListener) -> bool:
+        """Call the function no more; False if it was no listener."""
+        removed = self._listening.unbind(callback)
+        if self._attendance is not None:
+            self._attendance.dispatch.pump()
+        return removed
+
+    # Properties, and what this process says of itself.
+
+    async def set_properties(self, properties: Mapping[str, str], timeout_s: float = 30.0) -> None:
+        """Replace the service's own properties, and wait until they are on the log.
+
+        Raises:
+            RequestRefused: they are invalid or too large.
+            NotAnswered: it takes longer than ``timeout_s`` seconds.
+        """
+        taken = asked(properties=properties, timeout_s=timeout_s)["properties"]
+        attendance = self._running()
+        self._sources.own.gave(taken)
+        attendance.dispatch.pump()
+        wanted = tuple(sorted(self._sources.wanted().items()))
+
+        def written() -> bool:
+            me = attendance.incarnation.member(attendance.news)
+            return me is not None and me.properties == wanted
+
+        await attendance.wait(written, timeout_s, "changed")
+
+    def add_provider(self, names: Iterable[str], get: Get, *, ranking: int = 0) -> Provider:
+        """Have the function give properties: it is asked for each name, now and with every renewal.
+
+        If several give the same property, the highest ``ranking`` wins, then the first; the service's own rank as 0 and
+        are the first. If it fails, its last values stay. Raises ``RequestRefused``.
+        """
+        given = asked(get=get, ranking=ranking)
+        provider = Provider(tuple(names), given["get"], ranking)
+        self._sources.providers.append(provider)
+        if self._attendance is not None:
+            self._attendance.polling.begin(provider)
+        return provider
+
+    def remove_provider(self, provider: Provider) -> bool:
+        """Remove the provider, and with it its properties; False if it was not there."""
+        if provider not in self._sources.providers:
+            return False
+        self._sources.providers.remove(provider)
+        if self._attendance is not None:
+            self._attendance.polling.end(provider)
+            self._attendance.dispatch.pump()
+        return True
+
+    def report(self, health: Health, load_permille: int = 0) -> None:
+        """Tell the cluster how this process is, with its next renewal. Raises ``RequestRefused``."""
+        asked(health=health, load_permille=load_permille)
+        self._running().says = health, load_permille
+
+    def use_remote(self, remote: Callable[[], tuple[RemoteCluster, ...]]) -> Callable[[], None]:
+        """Show these clusters in the topology, too. Returns the function to call when they have changed."""
+        attendance = self._running()
+        attendance.remote = remote
+        return lambda: attendance.take(attendance.news)
+
+    # Leadership.
+
+    def leader_lease(self, timeout_s: float = TIMEOUT_S_MAX) -> LeaderLease:
+        """Leadership, to be used in ``async with``; see ``LeaderLease``. Waits up to ``timeout_s`` seconds for it.
+
+        A view that changes does not end it, unless another one leads.
+        """
+        asked(timeout_s=timeout_s)
+        return LeaderLease(self._running, timeout_s)
+
+    def holds(self, token: Token) -> bool:
+        """Whether this process still is the leader with this token, now."""
+        return self._attendance is not None and self._attendance.holds(token)
+
+    async def __aenter__(self) -> Self:
+        await self.start()
+        self._body = CancelledBody(self)
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        body, self._body = self._body, None
+        instead = body.leave(error) if body is not None else None
+        await self.stop()
+        if instead is not None:
+            raise instead
+
+
+_ENDED = Validity()
+_ENDED.ended = True
