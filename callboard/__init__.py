@@ -11,6 +11,8 @@ if TYPE_CHECKING:
     # isort: off
     from callboard.actors.core.backoff import Backoff
     from callboard.actors.core.hooks import Hook, HookCall
+    from callboard.actors.topology.announcements.remote_cluster import RemoteCluster, RemoteInstance
+    from callboard.actors.topology.cluster_view import ClusterView, Instance
     from callboard.backends.fence import Fence, Token
     from callboard.backends.log import Retention
     from callboard.board.board import Callboard
@@ -19,6 +21,13 @@ if TYPE_CHECKING:
     from callboard.board.command.commands import CommandOptions
     from callboard.board.connect.settings import Publishing
     from callboard.board.connect.subscriber_options import SubscriberOptions
+    from callboard.board.member.differences import InstancesDiff, diff
+    from callboard.board.member.leadership import LeaderLease
+    from callboard.board.member.member import Member
+    from callboard.board.member.options import MemberOptions
+    from callboard.board.member.property_sources import Provider, WellKnownProperty
+    from callboard.board.member.topology_event import TopologyEvent, TopologyEventKind
+    from callboard.board.member.topology_view import TopologyView
     from callboard.board.page import AsOf, Page
     from callboard.board.publisher import Publisher, RequestOptions
     from callboard.board.read.events import BoardEvent
@@ -64,6 +73,7 @@ if TYPE_CHECKING:
         LogError,
         LogReplaced,
         LogUnavailable,
+        MembershipEnded,
         NameLapsed,
         NotAllImported,
         NotAnswered,
@@ -88,29 +98,34 @@ if TYPE_CHECKING:
     )
     from callboard.messages.distribution.topic_messages import DiscoveryMessage, Kind
     from callboard.messages.signing import SigningKey
+    from callboard.messages.topology.cluster_state import Barrier, Health
     from callboard.version import __version__ as __version__
     # isort: on
 
 __all__ = [
-    "AgentFailed", "ArchiveBusy", "ArchiveDamaged", "ArchiveError", "ArchiveHole", "AsOf", "Backoff", "BlobCollection",
-    "BlobDamaged", "BlobError", "BlobMissing", "BlobUnavailable", "BoardEvent", "BoardStatus", "Callboard",
-    "CallboardError", "Change", "Changes", "ClusterChange", "ClusterCommandOptions", "ClusterCommandResult",
-    "ClusterReport", "ClusterSettingsChange", "CohortQueue", "CommandOptions", "CommandResult", "ConfigError",
-    "DiscoveryMessage", "Explanation", "ExtraMissing", "FailedPackage", "Fence", "GatePolicy", "HeldUp", "Hook",
-    "HookCall", "HookFailed", "Kind", "LeaderReplaced", "LogError", "LogLine", "LogReplaced", "LogUnavailable",
-    "MemberReport", "NameLapsed", "NotAllImported", "NotAnswered", "NotImported", "NotSupported", "OffsetOutOfRange",
-    "Package", "PackageCorrupt", "PackageError", "PackageRefused", "Page", "Publisher", "PublisherStatus", "Publishing",
-    "QueueView", "QueuedPackage", "RecordTooLarge", "Remedy", "Repair", "RepositoryBusy", "RepositoryError",
-    "RepositoryOccupied", "RepositoryUnavailable", "RequestOptions", "RequestRefused", "Retention", "RetentionGate",
-    "RootFilled", "SchemaTooNew", "SigningKey", "Subscriber", "SubscriberOptions", "SubscriberStatus",
-    "SubscriberStuck", "SubscriberTaken", "Token", "TopicMissing", "Topology", "Trouble", "Undecodable", "Verified",
-    "ViewExplanation",
+    "AgentFailed", "ArchiveBusy", "ArchiveDamaged", "ArchiveError", "ArchiveHole", "AsOf", "Backoff", "Barrier",
+    "BlobCollection", "BlobDamaged", "BlobError", "BlobMissing", "BlobUnavailable", "BoardEvent", "BoardStatus",
+    "Callboard", "CallboardError", "Change", "Changes", "ClusterChange", "ClusterCommandOptions",
+    "ClusterCommandResult", "ClusterReport", "ClusterSettingsChange", "ClusterView", "CohortQueue", "CommandOptions",
+    "CommandResult", "ConfigError", "DiscoveryMessage", "Explanation", "ExtraMissing", "FailedPackage", "Fence",
+    "GatePolicy", "Health", "HeldUp", "Hook", "HookCall", "HookFailed", "Instance", "InstancesDiff", "Kind",
+    "LeaderLease", "LeaderReplaced", "LeadershipLost", "LogError", "LogLine", "LogReplaced", "LogUnavailable", "Member",
+    "MemberOptions", "MemberReport", "MembershipEnded", "NameLapsed", "NotAllImported", "NotAnswered", "NotImported",
+    "NotSupported", "OffsetOutOfRange", "Package", "PackageCorrupt", "PackageError", "PackageRefused", "Page",
+    "Provider", "Publisher", "PublisherStatus", "Publishing", "QueueView", "QueuedPackage", "RecordTooLarge", "Remedy",
+    "RemoteCluster", "RemoteInstance", "Repair", "RepositoryBusy", "RepositoryError", "RepositoryOccupied",
+    "RepositoryUnavailable", "RequestOptions", "RequestRefused", "Retention", "RetentionGate", "RootFilled",
+    "SchemaTooNew", "SigningKey", "Subscriber", "SubscriberOptions", "SubscriberStatus", "SubscriberStuck",
+    "SubscriberTaken", "Token", "TopicMissing", "Topology", "TopologyEvent", "TopologyEventKind", "TopologyView",
+    "Trouble", "Undecodable", "Verified", "ViewExplanation", "WellKnownProperty", "diff",
 ]  # fmt: skip
 
 _MODULES = {
     "callboard.actors.core.backoff": "Backoff",
     "callboard.actors.core.hooks": "Hook HookCall",
     "callboard.backends.fence": "Fence Token",
+    "callboard.actors.topology.announcements.remote_cluster": "RemoteCluster RemoteInstance",
+    "callboard.actors.topology.cluster_view": "ClusterView Instance",
     "callboard.backends.log": "Retention",
     "callboard.board.board": "Callboard",
     "callboard.board.care.retention_gate": "GatePolicy RetentionGate",
@@ -118,6 +133,13 @@ _MODULES = {
     "callboard.board.command.commands": "CommandOptions",
     "callboard.board.connect.settings": "Publishing",
     "callboard.board.connect.subscriber_options": "SubscriberOptions",
+    "callboard.board.member.differences": "InstancesDiff diff",
+    "callboard.board.member.leadership": "LeaderLease",
+    "callboard.board.member.member": "Member",
+    "callboard.board.member.options": "MemberOptions",
+    "callboard.board.member.property_sources": "Provider WellKnownProperty",
+    "callboard.board.member.topology_event": "TopologyEvent TopologyEventKind",
+    "callboard.board.member.topology_view": "TopologyView",
     "callboard.board.page": "AsOf Page",
     "callboard.board.publisher": "Publisher RequestOptions",
     "callboard.board.read.events": "BoardEvent",
@@ -137,6 +159,7 @@ _MODULES = {
     "callboard.content.importing.changes": "Change Changes",
     "callboard.messages.distribution.topic_messages": "DiscoveryMessage Kind",
     "callboard.messages.signing": "SigningKey",
+    "callboard.messages.topology.cluster_state": "Barrier Health",
     "callboard.version": "__version__",
 }
 """The modules of the public names, except errors."""

@@ -7,7 +7,7 @@ from typing import Any
 
 from callboard.actors.topology.announcements.remote_cluster import RemoteCluster
 from callboard.actors.topology.cluster_view import ClusterView
-from callboard.actors.topology.token import Token
+from callboard.backends.fence import Token
 from callboard.board.context import BoardContext
 from callboard.board.member.calling import called
 from callboard.board.member.dispatch import Dispatch
@@ -40,7 +40,7 @@ class Attendance:
     ) -> None:  # fmt: skip
         self._board, self._plan, self._identity = board, plan, identity
         self._listening, self._sources, self._now_ms = listening, sources, now_ms
-        self.dispatch = Dispatch(listening, now_ms, plan.listener_timeout_ms / 1000, self._answer)
+        self.dispatch = Dispatch(listening, now_ms, plan.listener_timeout_ms / 1000, self.review)
         self.polling = Polling(plan.renew_ms / 1000, self.dispatch.pump)
         self.incarnation: Incarnation
         self.news = ClusterNews(version=0, state=EMPTY)
@@ -54,6 +54,7 @@ class Attendance:
         self._asking: dict[str, asyncio.Task[None]] = {}
         self._written_ms = -WRITE_MS
         self._acknowledging = -1
+        self._stopped = False
         self._lapse: asyncio.TimerHandle | None = None
         self.ending: asyncio.Task[None]
 
@@ -76,7 +77,7 @@ class Attendance:
 
     async def _attend(self) -> None:
         try:
-            while True:
+            while not self._stopped:  # in Python 3.11 a question may swallow the cancellation
                 with suppress(NotAnswered):  # its actor restarts; asked again, as long as the agent runs
                     self.take(await self.incarnation.watch(self.news.version, *self.says))
                 if self.incarnation.agent.has_ended:
@@ -120,7 +121,7 @@ class Attendance:
             self._lapse = asyncio.get_running_loop().call_later(left_s, self.take, news)
         self.dispatch.pump()
 
-    def _answer(self) -> None:
+    def review(self) -> None:
         """Do what can be done now."""
         for lease in self.leases:
             if not self.holds(lease.token):
@@ -213,6 +214,7 @@ class Attendance:
         """Stop acting, then leave the cluster. If a listener or a leader does not stop in time, the lease runs out
         instead: leaving would let the others go on too early.
         """
+        self._stopped = True
         self.ending.cancel()
         await asyncio.gather(self.ending, return_exceptions=True)
         if self._lapse is not None:

@@ -3,15 +3,13 @@
 import asyncio
 from collections.abc import Callable
 from types import TracebackType
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 from callboard.actors.topology.cluster_view import ClusterView
-from callboard.actors.topology.token import Token
+from callboard.backends.fence import Token
 from callboard.board.connect.cancelled_body import CancelledBody
 from callboard.errors import LeadershipLost
 
-if TYPE_CHECKING:
-    from callboard.board.member.attendance import Attendance
 
 
 def may_lead(view: ClusterView | None, *, standing: bool, held: Token | None = None) -> Token | None:
@@ -45,6 +43,24 @@ class Lease:
         return LeadershipLost(f"this process no longer leads as {self.token}; enter a new lease to wait until it does")
 
 
+class Leading(Protocol):
+    """What a lease needs of the member."""
+
+    leases: set[Lease]
+
+    def may_lead(self) -> Token | None:
+        """The token, if this process may begin to act as the leader."""
+        ...
+
+    async def wait(self, met: Callable[[], bool], timeout_s: float, what: str) -> None:
+        """Wait until the condition is met."""
+        ...
+
+    def review(self) -> None:
+        """Do what can be done now."""
+        ...
+
+
 class LeaderLease:
     """Leadership, inside ``async with``: waits for it, and gives the fencing token to send with every write.
 
@@ -52,9 +68,9 @@ class LeaderLease:
     leader begins only after the body has ended, or after this member was evicted.
     """
 
-    def __init__(self, attendance: Callable[[], "Attendance"], timeout_s: float) -> None:
-        self._running, self._timeout_s = attendance, timeout_s
-        self._held: tuple[Attendance, Lease] | None = None
+    def __init__(self, member: Callable[[], Leading], timeout_s: float) -> None:
+        self._member, self._timeout_s = member, timeout_s
+        self._held: tuple[Leading, Lease] | None = None
         self._body: CancelledBody | None = None
 
     async def acquire(self) -> Token:
@@ -64,21 +80,21 @@ class LeaderLease:
             NotAnswered: it does not after the timeout.
             MembershipEnded: it will not.
         """
-        attendance = self._running()
-        while (token := attendance.may_lead()) is None:
-            await attendance.wait(lambda: attendance.may_lead() is not None, self._timeout_s, "led by this process")
+        member = self._member()
+        while (token := member.may_lead()) is None:
+            await member.wait(lambda: member.may_lead() is not None, self._timeout_s, "led by this process")
         lease = Lease(token)
-        attendance.leases.add(lease)
-        self._held = attendance, lease
+        member.leases.add(lease)
+        self._held = member, lease
         return token
 
     async def release(self, error: BaseException | None = None) -> None:
         """The work is over, with this error; the next leader may begin. Raises ``LeadershipLost`` if it was lost."""
         held, self._held = self._held, None
         if held is not None:
-            attendance, lease = held
-            attendance.leases.discard(lease)
-            attendance.dispatch.pump()
+            member, lease = held
+            member.leases.discard(lease)
+            member.review()
             if lease.lost.is_set() and error is None:
                 raise lease.why()
 

@@ -1,0 +1,166 @@
+"""Listeners and providers are the service's own functions: what they do wrong stays with them, or is contained."""
+
+import asyncio
+import threading
+from pathlib import Path
+
+import pytest
+
+from callboard import Barrier, TopologyEvent
+from callboard.messages.topology.control_messages import PropertiesMessage
+from tests.unit.board.member.clusters import TOPIC, Cluster, eventually, run
+
+
+async def forever(event: TopologyEvent) -> None:
+    await asyncio.Event().wait()
+
+
+def test_a_listener_that_raises_is_told_what_follows_and_delays_no_one(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def scenario(cluster: Cluster) -> None:
+        told = list[str]()
+
+        def bad(event: TopologyEvent) -> None:
+            told.append(event.kind)
+            raise ZeroDivisionError("mine")
+
+        member = await cluster.add("a")
+        member.add_listener(bad)
+        await member.settled()
+        await cluster.add("b")
+        await cluster.agreed("ab")
+        await eventually(lambda: told == ["topology_init", "topology_changing", "topology_changed"])
+
+    run(scenario, tmp_path)
+    assert "ZeroDivisionError: mine" in caplog.text
+
+
+def test_a_listener_that_hangs_is_cancelled_at_its_deadline_and_then_the_cluster_goes_on(tmp_path: Path) -> None:
+    async def scenario(cluster: Cluster) -> None:
+        member = await cluster.add("a", listener_timeout_s=0.3, lease_s=30)
+        await member.settled()
+        member.add_listener(forever)
+        await cluster.add("b", lease_s=30)
+        await cluster.agreed("ab")
+
+    run(scenario, tmp_path)
+
+
+def test_a_listener_that_is_not_critical_delays_no_one(tmp_path: Path) -> None:
+    async def scenario(cluster: Cluster) -> None:
+        member = await cluster.add("a", listener_timeout_s=1000)
+        await member.settled()
+        member.add_listener(forever, critical=False)
+        await cluster.add("b")
+        await cluster.agreed("ab")
+
+    run(scenario, tmp_path)
+
+
+def test_a_member_whose_critical_listener_cannot_be_stopped_is_evicted_and_joins_again_when_it_is(
+    tmp_path: Path,
+) -> None:
+    async def scenario(cluster: Cluster) -> None:
+        released, changing = threading.Event(), threading.Event()
+
+        def stuck(event: TopologyEvent) -> None:
+            if event.kind == "topology_changing" and not changing.is_set():
+                changing.set()
+                assert released.wait(60)
+
+        member = await cluster.add("a")
+        await member.settled()
+        member.add_listener(stuck)
+        await cluster.add("b")
+        try:
+            await eventually(changing.is_set)
+            await cluster.agreed("b")
+            assert not member.is_leader()
+        finally:
+            released.set()
+        await cluster.agreed("ba")
+
+    run(scenario, tmp_path)
+
+
+def test_a_provider_that_raises_or_hangs_harms_nothing(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    async def scenario(cluster: Cluster) -> None:
+        released, calls = threading.Event(), list[str]()
+
+        def fails(name: str) -> str:
+            calls.append(name)
+            if len(calls) > 1:
+                raise ZeroDivisionError("mine")
+            return "once"
+
+        def hangs(name: str) -> str:
+            assert released.wait(60)
+            return name
+
+        member = await cluster.add("a")
+        member.add_provider(["hangs"], hangs)
+        member.add_provider(["fails", "not a name"], fails)
+        try:
+            await eventually(lambda: len(calls) > 3)
+            await eventually(lambda: member.topology().local_instance.properties == {"fails": "once"})
+            assert member.is_leader()
+        finally:
+            released.set()
+
+    run(scenario, tmp_path)
+    assert "ZeroDivisionError: mine" in caplog.text
+
+
+def test_properties_are_written_only_when_they_change_and_go_with_their_provider(tmp_path: Path) -> None:
+    async def scenario(cluster: Cluster) -> None:
+        polls = list[str]()
+
+        async def load(name: str) -> str:
+            polls.append(name)
+            return "9"
+
+        member = await cluster.add("a", properties={"x": "1"})
+        provider = member.add_provider(["load"], load)
+        await eventually(lambda: member.topology().local_instance.properties == {"x": "1", "load": "9"})
+        await eventually(lambda: len(polls) > 4)
+        assert await written(cluster) == 1
+        assert member.remove_provider(provider)
+        assert not member.remove_provider(provider)
+        await eventually(lambda: member.topology().local_instance.properties == {"x": "1"})
+        await member.set_properties({"y": "2"})
+        assert member.topology().local_instance.properties == {"y": "2"}
+        assert await written(cluster) == 3
+        await member.set_properties({"y": "2"})
+        assert await written(cluster) == 3
+
+    run(scenario, tmp_path)
+
+
+async def written(cluster: Cluster) -> int:
+    log = cluster.boards["a"].log
+    records = await log.read(TOPIC, (await log.bounds(TOPIC)).first, 10_000)
+    return sum(record.header("type") == PropertiesMessage.__name__ for record in records)
+
+
+def test_a_view_without_a_member_is_agreed_once_its_records_are_read(tmp_path: Path) -> None:
+    async def scenario(cluster: Cluster) -> None:
+        barriers, released = list[Barrier](), asyncio.Event()
+
+        async def read_up_to(barrier: Barrier) -> None:
+            barriers.append(barrier)
+            await released.wait()
+
+        streams = ("callboard.package",)
+        await cluster.add("a", streams=streams)
+        await cluster.members["a"].settled()
+        await cluster.add("b", streams=streams, backlog=read_up_to)
+        await cluster.agreed("ab")
+        await cluster.members["a"].stop()
+        await eventually(lambda: bool(barriers))
+        assert barriers[0].topic == "callboard.package"
+        assert cluster.kinds("b")[-1] == "topology_changing"
+        released.set()
+        await cluster.agreed("b")
+
+    run(scenario, tmp_path)
