@@ -70,6 +70,7 @@ if TYPE_CHECKING:
         ExtraMissing,
         HookFailed,
         LeaderReplaced,
+        LeadershipLost,
         LogError,
         LogReplaced,
         LogUnavailable,

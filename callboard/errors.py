@@ -7,9 +7,9 @@ CallboardError
 │   └── RootFilled         it would replace what others shipped; choose another place, or allow it
 ├── SubscriberTaken        another instance runs under this name; stop it or choose another name
 ├── NameLapsed             the lease on the name expired before the import was committed; wait until it is renewed
-├── LeaderReplaced         another leader took over; stop what only the leader does
 ├── MembershipEnded        this process is no longer a member of the cluster; its code says why
-├── LeadershipLost         this process no longer leads the cluster; wait until it leads again
+├── LeadershipLost         this process no longer leads the cluster; stop what only the leader does
+│   └── LeaderReplaced     another leader took over, and has written since
 ├── LogError
 │   ├── OffsetOutOfRange   records were trimmed or never existed; choose where to continue
 │   ├── RecordTooLarge     ship it through the blob store
@@ -100,10 +100,6 @@ class NameLapsed(CallboardError):
     """The subscriber no longer held its name when an import was about to commit, so the import was rolled back."""
 
 
-class LeaderReplaced(CallboardError):
-    """The write came from a former leader, or without a leader's token. Nothing was written."""
-
-
 class MembershipEnded(CallboardError):
     """This process can no longer be a member of the cluster. ``code`` is a ``MemberProblem``, such as ``duplicate_id``:
     another process runs under the same instance id.
@@ -116,6 +112,10 @@ class MembershipEnded(CallboardError):
 
 class LeadershipLost(CallboardError):
     """This process no longer leads the cluster."""
+
+
+class LeaderReplaced(LeadershipLost):
+    """The write came from a former leader, or without a leader's token. Nothing was written."""
 
 
 class LogError(CallboardError):

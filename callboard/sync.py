@@ -16,11 +16,15 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Concatenate, Generic, ParamSpec, Self, TypeVar, Unpack
 
+from callboard.backends.fence import Token
 from callboard.board import board, publisher, subscriber
 from callboard.board.connect.subscriber_options import SubscriberOptions
+from callboard.board.member import leadership, member
+from callboard.board.member.options import MemberOptions
 from callboard.board.read.events import BoardEvent
 from callboard.board.topology import topology
 from callboard.board.topology.changes import ClusterChange
+from callboard.door.limits import TIMEOUT_S_MAX
 from callboard.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -119,6 +123,29 @@ def waiting(
     return wait
 
 
+def passing(method: Callable[Concatenate[A, P], R]) -> Callable[Concatenate[Twin[A], P], R]:
+    """The same method, for one that never blocks, and that any thread may call."""
+
+    @wraps(method)
+    def call(self: Twin[A], /, *args: P.args, **kwargs: P.kwargs) -> R:
+        return method(self._asynchronous, *args, **kwargs)
+
+    return call
+
+
+def on_loop(method: Callable[Concatenate[A, P], R]) -> Callable[Concatenate[Twin[A], P], R]:
+    """The same method, called on the event loop."""
+
+    @wraps(method)
+    def call(self: Twin[A], /, *args: P.args, **kwargs: P.kwargs) -> R:
+        async def run() -> R:
+            return method(self._asynchronous, *args, **kwargs)
+
+        return self._loop.run(run())
+
+    return call
+
+
 def given(make: Callable[P, A]) -> Callable[[Callable[[S, A], R]], Callable[Concatenate[S, P], R]]:
     """Have a method take the arguments of ``make``, and pass it the result of calling ``make`` with them."""
 
@@ -193,6 +220,68 @@ class Topology(Twin[topology.Topology]):
         return self._loop.each(self._asynchronous.watch(after))
 
 
+class LeaderLease(Twin[leadership.LeaderLease]):
+    """See ``callboard.LeaderLease``. Created by ``Member.leader_lease``; used in ``with``.
+
+    If the leadership is lost, the body is not cancelled, as a thread cannot be: it must ask ``Member.holds`` again and
+    again, and end. The end of the body then raises ``LeadershipLost``.
+    """
+
+    acquire = waiting(leadership.LeaderLease.acquire)
+    release = waiting(leadership.LeaderLease.release)
+
+    def __enter__(self) -> Token:
+        return self.acquire()
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.release(error)
+
+
+class Member(Twin[member.Member]):
+    """See ``callboard.Member``. Created by ``Callboard.member``; runs inside ``with``.
+
+    If the membership ends because of an error, the body of ``with`` is not cancelled; the end of the body raises it.
+    """
+
+    start = waiting(member.Member.start)
+    stop = waiting(member.Member.stop)
+    leave = waiting(member.Member.leave)
+    ended = waiting(member.Member.ended)
+    settled = waiting(member.Member.settled)
+    set_properties = waiting(member.Member.set_properties)
+    topology = passing(member.Member.topology)
+    is_leader = passing(member.Member.is_leader)
+    instances = passing(member.Member.instances)
+    holds = passing(member.Member.holds)
+    local_cluster = passing(member.Member.local_cluster)
+    descriptor = passing(member.Member.descriptor)
+    add_listener = on_loop(member.Member.add_listener)
+    remove_listener = on_loop(member.Member.remove_listener)
+    add_provider = on_loop(member.Member.add_provider)
+    remove_provider = on_loop(member.Member.remove_provider)
+    report = on_loop(member.Member.report)
+    use_remote = on_loop(member.Member.use_remote)
+
+    def watch(self, from_epoch: int | None = None) -> Iterator[ClusterChange]:
+        """See ``callboard.Member.watch``. Blocks the thread that iterates."""
+        return self._loop.each(self._asynchronous.watch(from_epoch))
+
+    def leader_lease(self, timeout_s: float = TIMEOUT_S_MAX) -> LeaderLease:
+        """See ``callboard.Member.leader_lease``."""
+        return LeaderLease(self._loop, self._asynchronous.leader_lease(timeout_s))
+
+    def __enter__(self) -> Self:
+        self.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.leave(error)
+
+
 class Callboard(Twin[board.Callboard]):
     """See ``callboard.Callboard``, which takes the same arguments. Use it inside ``with``."""
 
@@ -220,6 +309,10 @@ class Callboard(Twin[board.Callboard]):
     def topology(self) -> Topology:
         """The cluster on this log. See ``callboard.Callboard.topology``."""
         return Topology(self._loop, self._asynchronous.topology)
+
+    def member(self, **options: Unpack[MemberOptions]) -> Member:
+        """This process as a member of the cluster; not yet started. See ``callboard.Callboard.member``."""
+        return Member(self._loop, self._asynchronous.member(**options))
 
     status = waiting(board.Callboard.status)
     queue = waiting(board.Callboard.queue)

@@ -36,7 +36,7 @@ from callboard.messages.signing import SigningKey
 from callboard.messages.topics import PREFIX
 from callboard.version import __version__
 
-if TYPE_CHECKING:  # a board that does not look at its cluster does not load them
+if TYPE_CHECKING:  # a board without a part in its cluster does not load them
     from callboard.board.member.member import Member
     from callboard.board.topology.topology import Topology
 
@@ -260,11 +260,7 @@ class Callboard:
     def member(self, **options: Unpack[MemberOptions]) -> "Member":
         """This process as a member of the cluster of all services that use this board; not yet started.
 
-        Args:
-            **options: see ``MemberOptions``.
-
-        Raises:
-            ConfigError: wrong options.
+        The options are those of ``MemberOptions``. Raises ``ConfigError`` if they are wrong.
         """
         from callboard.board.member.member import Member
 

@@ -111,7 +111,7 @@ ARGUMENTS: dict[str, Rule] = {
     "ranking": whole(-COUNT_MAX, COUNT_MAX),
     "properties": properties,
     "epoch": optional(whole(0, limits.OFFSET_MAX)),
-    "from_epoch": whole(-1, limits.OFFSET_MAX),
+    "from_epoch": optional(whole(-1, limits.OFFSET_MAX)),
     "timeout_s": number(0, limits.TIMEOUT_S_MAX),
     "health": health,
     "load_permille": whole(0, 1000),

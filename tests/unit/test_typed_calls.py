@@ -16,6 +16,8 @@ PAIRS = [
     (callboard.Callboard, callboard.sync.Callboard),
     (callboard.Publisher, callboard.sync.Publisher),
     (callboard.Subscriber, callboard.sync.Subscriber),
+    (callboard.Member, callboard.sync.Member),
+    (callboard.LeaderLease, callboard.sync.LeaderLease),
 ]
 APART = {"on"}
 """What is no method for a service: it gives a board to those that stand in for its parts."""
@@ -23,7 +25,10 @@ APART = {"on"}
 SYNCHRONOUS = {
     "callboard.board.publisher.Publisher": "callboard.sync.Publisher",
     "callboard.board.subscriber.Subscriber": "callboard.sync.Subscriber",
+    "callboard.board.member.member.Member": "callboard.sync.Member",
+    "callboard.board.member.leadership.LeaderLease": "callboard.sync.LeaderLease",
     "AsyncGenerator[BoardEvent, None]": "collections.abc.Iterator[BoardEvent]",
+    "AsyncGenerator[ClusterChange, None]": "collections.abc.Iterator[ClusterChange]",
 }
 """What a synchronous method gives for what an asynchronous one gives."""
 

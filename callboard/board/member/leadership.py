@@ -11,7 +11,6 @@ from callboard.board.connect.cancelled_body import CancelledBody
 from callboard.errors import LeadershipLost
 
 
-
 def may_lead(view: ClusterView | None, *, standing: bool, held: Token | None = None) -> Token | None:
     """The token by which the local instance may act as the leader; None if it may not.
 

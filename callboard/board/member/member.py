@@ -1,10 +1,10 @@
 """A member of a cluster, as the embedding service sees it."""
 
 import asyncio
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import AsyncGenerator, Callable, Iterable, Mapping
 from dataclasses import replace
 from types import TracebackType
-from typing import Self
+from typing import TYPE_CHECKING, Self
 
 from callboard.actors.runtime.clock import SystemClock
 from callboard.actors.topology.announcements.remote_cluster import RemoteCluster
@@ -24,8 +24,11 @@ from callboard.board.member.property_sources import Get, PropertySources, Provid
 from callboard.board.member.topology_view import AnyInstance, TopologyView, Validity
 from callboard.door.limits import TIMEOUT_S_MAX
 from callboard.door.members import asked
-from callboard.errors import MembershipEnded
+from callboard.errors import CallboardError, MembershipEnded
 from callboard.messages.topology.cluster_state import Health
+
+if TYPE_CHECKING:
+    from callboard.board.topology.changes import ClusterChange
 
 LEAVE_S = 10.0
 """Seconds for listeners and leaders to stop, and for the log to take the message."""
@@ -80,6 +83,18 @@ class Member:
         if attendance is not None:
             await attendance.end(reason, LEAVE_S)
             self._listening = self._new_listening()
+
+    async def leave(self, error: BaseException | None = None) -> None:
+        """Stop, and raise the error that had ended it; if the body raised ``error``, add it there as a note instead."""
+        attendance = self._attendance
+        await self.stop()
+        try:
+            if attendance is not None:
+                await attendance.ended()
+        except CallboardError as problem:
+            if error is None:
+                raise
+            error.add_note(f"the membership had ended before: {problem}")
 
     async def ended(self) -> None:
         """Wait until the membership has ended. Raises ``MembershipEnded`` unless it was stopped."""
@@ -222,6 +237,19 @@ class Member:
         asked(health=health, load_permille=load_permille)
         self._running().says = health, load_permille
 
+    def watch(self, from_epoch: int | None = None) -> AsyncGenerator["ClusterChange", None]:
+        """The changes of the local cluster made by records after ``from_epoch``, then further ones as they come, until
+        the board closes. -1 is from the oldest on the log, None from now on. It needs no start.
+
+        Raises:
+            RequestRefused: ``from_epoch`` is not an offset.
+            LogReplaced: the control topic was replaced.
+        """
+        from callboard.board.topology.history import watch
+
+        asked(from_epoch=from_epoch)
+        return watch(self._board, from_epoch)
+
     def use_remote(self, remote: Callable[[], tuple[RemoteCluster, ...]]) -> Callable[[], None]:
         """Show these clusters in the topology, too. Returns the function to call when they have changed."""
         attendance = self._running()
@@ -252,9 +280,10 @@ class Member:
     ) -> None:
         body, self._body = self._body, None
         instead = body.leave(error) if body is not None else None
-        await self.stop()
         if instead is not None:
+            await self.stop()
             raise instead
+        await self.leave(error)
 
 
 _ENDED = Validity()

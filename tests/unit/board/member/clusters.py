@@ -28,8 +28,8 @@ TOPIC = control_topic()
 
 async def eventually(met: Callable[[], bool]) -> None:
     async with asyncio.timeout(DEADLINE_S):
-        while not met():
-            await asyncio.sleep(0.005)  # noqa: ASYNC110 - the condition is of many objects
+        while not met():  # noqa: ASYNC110 - the condition is of many objects
+            await asyncio.sleep(0.005)
 
 
 class Cluster:

@@ -120,7 +120,7 @@ def test_a_leader_that_loses_the_log_is_cancelled_before_another_one_begins(tmp_
         cluster.cut("a", off=False)
         await cluster.agreed("bca")
         assert cluster.members["b"].is_leader()
-        assert cluster.kinds("a")[-1] == "topology_changed"
+        await eventually(lambda: cluster.kinds("a")[-1] == "topology_changed")
         assert not counter.refused
         for task in tasks:
             task.cancel()
@@ -189,6 +189,7 @@ def test_a_blocked_event_loop_does_not_keep_its_leadership(tmp_path: Path) -> No
         thread.join()
         assert not leader.topology().is_current
         await eventually(leader.is_leader)
+        await eventually(lambda: len(cluster.told["a"]) == 3)
         assert cluster.kinds("a") == ["topology_init", "topology_changing", "topology_changed"]
 
     run(scenario, tmp_path)

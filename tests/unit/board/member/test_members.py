@@ -76,6 +76,7 @@ def test_listeners_are_told_by_the_grammar_and_only_once_everyone_has_agreed(tmp
         await cluster.members["b"].stop()
         await cluster.agreed("a")
         bracket = ["topology_changing", "topology_changed"]
+        await eventually(lambda: len(cluster.told["a"]) == 6)
         assert cluster.kinds("a") == ["topology_init", *bracket, "properties_changed", *bracket]
         assert cluster.kinds("b") == ["topology_init", "properties_changed", "topology_changing"]
 
@@ -117,6 +118,26 @@ def test_a_member_that_an_operator_evicts_joins_again_as_the_last(tmp_path: Path
         kinds = cluster.kinds("a")
         assert kinds[0] == "topology_init"
         assert kinds[1:] == ["topology_changing", "topology_changed"] * (len(kinds) // 2)
+
+    run(scenario, tmp_path)
+
+
+def test_changes_are_replayed_from_an_epoch_and_then_followed(tmp_path: Path) -> None:
+    async def scenario(cluster: Cluster) -> None:
+        member = await cluster.add("a")
+        first = await member.settled()
+        await cluster.add("b")
+        await cluster.agreed("ab")
+        found = list[tuple[str, tuple[str, ...]]]()
+        async for change in member.watch(first.epoch):
+            found.append((change.kind, change.members))
+            if change.kind == "joined":
+                await cluster.members["b"].stop()
+            if change.kind == "left":
+                break
+        assert ("joined", ("a", "b")) in found
+        assert found[-1] == ("left", ("a",))
+        assert all(len(members) < 3 for _, members in found)
 
     run(scenario, tmp_path)
 

@@ -1,0 +1,50 @@
+"""A service without an event loop is a member, too."""
+
+import threading
+from pathlib import Path
+
+import pytest
+
+from callboard import LeadershipLost, TopologyEvent
+from callboard.sync import Callboard
+from tests.unit.board.member.clusters import QUICK
+
+
+def test_a_service_without_an_event_loop_leads_and_is_told_of_changes(tmp_path: Path) -> None:
+    told, changed = list[str](), threading.Event()
+
+    def tell(event: TopologyEvent) -> None:
+        told.append(event.kind)
+        if event.kind == "topology_changed":
+            changed.set()
+
+    with Callboard("memory:", base=tmp_path) as board, board.member(instance="a", **QUICK) as first:
+        assert first.add_listener(tell)
+        first.settled()
+        with first.leader_lease() as token:
+            assert first.holds(token)
+            with board.member(instance="b", properties={"x": "1"}, **QUICK) as second:
+                second.settled(timeout_s=30)
+                assert changed.wait(30)
+                assert [each.instance for each in first.topology().instances] == ["a", "b"]
+                second.add_provider(["y"], str.upper)
+                second.set_properties({"z": "3"})
+                assert second.topology().local_instance.properties == {"y": "Y", "z": "3"}
+                assert not second.is_leader()
+                assert next(iter(second.watch(-1))).kind == "founded"
+        assert told[:3] == ["topology_init", "topology_changing", "topology_changed"]
+
+
+def test_a_lease_that_was_lost_is_told_at_the_end_of_the_body(tmp_path: Path) -> None:
+    with (
+        Callboard("memory:", base=tmp_path) as board,
+        board.member(instance="a", **QUICK) as first,
+        board.member(instance="b", **QUICK) as second,
+    ):
+        first.settled()
+        lease = (first if first.is_leader() else second).leader_lease()
+        holder, other = (first, "b") if first.is_leader() else (second, "a")
+        with pytest.raises(LeadershipLost), lease as token:
+            board.topology.transfer(other)
+            while holder.holds(token):
+                pass
