@@ -25,7 +25,7 @@ APART = {"on"}
 SYNCHRONOUS = {
     "callboard.board.publisher.Publisher": "callboard.sync.Publisher",
     "callboard.board.subscriber.Subscriber": "callboard.sync.Subscriber",
-    "callboard.board.member.member.Member": "callboard.sync.Member",
+    "Member": "callboard.sync.Member",
     "callboard.board.member.leadership.LeaderLease": "callboard.sync.LeaderLease",
     "AsyncGenerator[BoardEvent, None]": "collections.abc.Iterator[BoardEvent]",
     "AsyncGenerator[ClusterChange, None]": "collections.abc.Iterator[ClusterChange]",

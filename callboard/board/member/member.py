@@ -237,7 +237,7 @@ class Member:
         asked(health=health, load_permille=load_permille)
         self._running().says = health, load_permille
 
-    def watch(self, from_epoch: int | None = None) -> AsyncGenerator["ClusterChange", None]:
+    def watch(self, from_epoch: int | None = None) -> "AsyncGenerator[ClusterChange, None]":
         """The changes of the local cluster made by records after ``from_epoch``, then further ones as they come, until
         the board closes. -1 is from the oldest on the log, None from now on. It needs no start.
 

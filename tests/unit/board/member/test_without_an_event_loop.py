@@ -44,7 +44,10 @@ def test_a_lease_that_was_lost_is_told_at_the_end_of_the_body(tmp_path: Path) ->
         first.settled()
         lease = (first if first.is_leader() else second).leader_lease()
         holder, other = (first, "b") if first.is_leader() else (second, "a")
-        with pytest.raises(LeadershipLost), lease as token:
-            board.topology.transfer(other)
-            while holder.holds(token):
-                pass
+        token = lease.acquire()
+        assert holder.holds(token)
+        board.topology.transfer(other)
+        while holder.holds(token):
+            pass
+        with pytest.raises(LeadershipLost, match="no longer leads as Token"):
+            lease.release()
