@@ -11,7 +11,7 @@ import callboard
 from callboard.board.publisher import Publisher as AsyncPublisher
 from callboard.board.subscriber import Subscriber as AsyncSubscriber
 from callboard.errors import ConfigError
-from callboard.sync import Callboard, Publisher, Subscriber, Topology
+from callboard.sync import Callboard, LeaderLease, Member, Publisher, Subscriber, Topology
 from tests.refused import refused
 
 
@@ -81,6 +81,7 @@ def test_a_board_can_be_opened_again_but_not_twice_at_once(tmp_path, site, log):
 @pytest.mark.parametrize(
     ("twin", "asynchronous"),
     [(Callboard, callboard.Callboard), (Publisher, AsyncPublisher), (Subscriber, AsyncSubscriber),
+     (Member, callboard.Member), (LeaderLease, callboard.LeaderLease),
      (Topology, callboard.Topology)],
 )
 def test_the_twin_has_every_method_with_its_signature_and_its_words(twin, asynchronous):

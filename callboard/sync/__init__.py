@@ -1,0 +1,154 @@
+"""The board without an event loop: the same methods as ``callboard.Callboard``, but blocking.
+
+    with Callboard("sqlite:///./board.db") as board:
+        board.publisher("site").publish("./site")
+
+The asynchronous board runs on an event loop in its own thread, so these objects may be used from several threads.
+"""
+
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, Self, Unpack
+
+from callboard.board import board, publisher, subscriber
+from callboard.board.connect.subscriber_options import SubscriberOptions
+from callboard.board.member.options import MemberOptions
+from callboard.board.read.events import BoardEvent
+from callboard.sync.cluster import LeaderLease, Member, Topology
+from callboard.sync.twin import EventLoop, Twin, given, waiting
+
+if TYPE_CHECKING:
+    from callboard.board.care.retention_gate import GatePolicy, RetentionGate
+
+__all__ = ["Callboard", "LeaderLease", "Member", "Publisher", "Subscriber", "Topology"]
+
+
+class Publisher(Twin[publisher.Publisher]):
+    """See ``callboard.board.publisher.Publisher``. Created by ``Callboard.publisher``."""
+
+    start = waiting(publisher.Publisher.start)
+    publish = waiting(publisher.Publisher.publish)
+    delete = waiting(publisher.Publisher.delete)
+    invalidate = waiting(publisher.Publisher.invalidate)
+    test = waiting(publisher.Publisher.test)
+    packages = waiting(publisher.Publisher.packages)
+    log = waiting(publisher.Publisher.log)
+
+
+class Subscriber(Twin[subscriber.Subscriber]):
+    """See ``callboard.board.subscriber.Subscriber``. Created by ``Callboard.subscriber``; runs inside ``with``.
+
+    If the subscriber ends because of an error, the body of ``with`` is not cancelled, as a thread cannot be. The next
+    call raises the error; so does ``ended`` in another thread, and the end of the body.
+    """
+
+    start = waiting(subscriber.Subscriber.start)
+    stop = waiting(subscriber.Subscriber.stop)
+    caught_up = waiting(subscriber.Subscriber.caught_up)
+    report = waiting(subscriber.Subscriber.report)
+    ended = waiting(subscriber.Subscriber.ended)
+    leave = waiting(subscriber.Subscriber.leave)
+    until_ready = waiting(subscriber.Subscriber.until_ready)
+
+    @property
+    def ready(self) -> bool:
+        """See ``callboard.board.subscriber.Subscriber.ready``."""
+        return self._asynchronous.ready
+
+    def __enter__(self) -> Self:
+        self.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.leave(error)
+
+
+class Callboard(Twin[board.Callboard]):
+    """See ``callboard.Callboard``, which takes the same arguments. Use it inside ``with``."""
+
+    @given(board.Callboard)
+    def __init__(self, asynchronous: board.Callboard) -> None:
+        super().__init__(EventLoop(), asynchronous)
+
+    @classmethod
+    @given(board.Callboard.from_config)
+    def from_config(cls, asynchronous: board.Callboard) -> Self:
+        """See ``callboard.Callboard.from_config``."""
+        twin = cls.__new__(cls)
+        vars(twin).update(_loop=EventLoop(), _asynchronous=asynchronous)
+        return twin
+
+    def publisher(self, name: str = "main") -> Publisher:
+        """The publisher of this name."""
+        return Publisher(self._loop, self._asynchronous.publisher(name))
+
+    def subscriber(self, name: str, into: str | Path, **options: Unpack[SubscriberOptions]) -> Subscriber:
+        """A subscriber that imports into ``into``; not yet started. See ``callboard.Callboard.subscriber``."""
+        return Subscriber(self._loop, self._asynchronous.subscriber(name, into, **options))
+
+    @property
+    def topology(self) -> Topology:
+        """The cluster on this log. See ``callboard.Callboard.topology``."""
+        return Topology(self._loop, self._asynchronous.topology)
+
+    def member(self, **options: Unpack[MemberOptions]) -> Member:
+        """This process as a member of the cluster; not yet started. See ``callboard.Callboard.member``."""
+        return Member(self._loop, self._asynchronous.member(**options))
+
+    status = waiting(board.Callboard.status)
+    queue = waiting(board.Callboard.queue)
+    metrics = waiting(board.Callboard.metrics)
+    queue_entry = waiting(board.Callboard.queue_entry)
+    cohorts = waiting(board.Callboard.cohorts)
+    errors = waiting(board.Callboard.errors)
+    forget_subscriber = waiting(board.Callboard.forget_subscriber)
+    clear = waiting(board.Callboard.clear)
+    clear_all = waiting(board.Callboard.clear_all)
+    retry = waiting(board.Callboard.retry)
+    skip = waiting(board.Callboard.skip)
+    pause = waiting(board.Callboard.pause)
+    resume = waiting(board.Callboard.resume)
+    throttle = waiting(board.Callboard.throttle)
+    trim = waiting(board.Callboard.trim)
+    resend = waiting(board.Callboard.resend)
+    explain = waiting(board.Callboard.explain)
+    list_content = waiting(board.Callboard.list_content)
+    verify = waiting(board.Callboard.verify)
+    repair = waiting(board.Callboard.repair)
+    collect_blobs = waiting(board.Callboard.collect_blobs)
+    ensure_topics = waiting(board.Callboard.ensure_topics)
+
+    def events(
+        self, publisher: str = "", kinds: Iterable[str] = (), after: int | None = None, *, follow: bool = True
+    ) -> Iterator[BoardEvent]:
+        """See ``callboard.Callboard.events``. Blocks the thread that iterates."""
+        return self._loop.each(self._asynchronous.events(publisher, kinds, after, follow=follow))
+
+    def retention_gate(self, policy: "GatePolicy") -> "RetentionGate":
+        """See ``callboard.Callboard.retention_gate``."""
+        return self._asynchronous.retention_gate(policy)
+
+    def close(self) -> None:
+        """See ``callboard.Callboard.close``. The end of ``with`` calls it."""
+        if self._loop.is_open:
+            try:
+                self._loop.run(self._asynchronous.close())
+            finally:
+                self._loop.close()
+
+    def __enter__(self) -> Self:
+        self._loop.start()
+        try:
+            self._loop.run(self._asynchronous.__aenter__())
+        except BaseException:
+            self._loop.close()
+            raise
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
