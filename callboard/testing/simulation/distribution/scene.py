@@ -74,6 +74,8 @@ class Scene:
     unanswered: dict[tuple[str, str], CommandMessage] = field(default_factory=dict)
     """By subscriber and id, the commands on the current log without a result. Those on a former log may have been
     answered there."""
+    accepted: dict[tuple[str, str], int] = field(default_factory=dict)
+    """By instance and id, the offset at which a command was accepted."""
     statuses: dict[str, dict[tuple[str, int], PackageStatusMessage]] = field(default_factory=lambda: defaultdict(dict))
     """By subscriber, then by its instance and sequence, in the order of the log."""
     ever: dict[tuple[str, str, int], PackageStatusMessage] = field(default_factory=dict)
@@ -194,6 +196,9 @@ class Scene:
         to = command.subscriber_instance
         may = to == result.subscriber_instance or (not to and not command.clear and not command.skip)
         self.demand(may or not result.accepted, "a command is for the repository that it names", f"{command}, {result}")
+        if result.accepted and not self.exchanged:
+            at = self.accepted.setdefault((result.subscriber_instance, result.command_id), result.command_offset)
+            self.demand(at == result.command_offset, "a command takes effect once", f"{result}, and at offset {at}")
 
     def _remember(self, status: PackageStatusMessage) -> None:
         self.ever.setdefault((status.subscriber, status.subscriber_instance, status.sequence), status)

@@ -4,7 +4,7 @@ from dataclasses import replace
 from typing import Any
 
 from callboard.actors.core.decision import Send
-from callboard.actors.subscriber.commands import execution
+from callboard.actors.subscriber.commands import acceptance, execution
 from callboard.actors.subscriber.commands.command_handler import CommandHandler
 from callboard.actors.subscriber.commands.execution import CommandExecution
 from callboard.actors.subscriber.roles import IMPORTER
@@ -44,9 +44,15 @@ def _deaf(right: Any, self: CommandExecution, message: CommandReceived, *others:
         yield from right(self, message, *others)
 
 
+def _amnesic(right: Any, ledger: Ledger, command_id: str) -> bool:
+    del right, ledger, command_id
+    return False
+
+
 BUGS = (
     Patch("a new repository carries out its predecessor's commands", CommandHandler, "_forward", _heirs),
     Patch("a command to a former repository is carried out", execution, "distrust", _obliging),
     Patch("a command that names no repository empties a queue", execution, "distrust", _gullible),
     Patch("a command to a former repository has no answer", CommandExecution, "_record", _deaf),
+    Patch("a command takes effect each time it is on the log", acceptance, "is_known", _amnesic),
 )
