@@ -13,7 +13,7 @@ from callboard.messages.distribution.ledger import Ledger
 from callboard.messages.distribution.topic_messages import Kind, PackageStatusMessage, Status
 from callboard.testing.fakes.memory_repository import Node
 from callboard.testing.simulation.distribution.oracles.excuses import Excuses, Hook, hook_of
-from callboard.testing.simulation.distribution.scene import History, Line, Scene
+from callboard.testing.simulation.distribution.scene import Line, Scene
 from callboard.testing.simulation.distribution.truth import Sent, Tree, change, seen, touch
 
 FOREIGN = "foreign"
@@ -185,7 +185,7 @@ class SubscriberOracle:
             self._excuses.tries.clear()
             return True
         exchanged = histories[newest]
-        if old.log_id == exchanged.log_id and old.offset < max(exchanged.cut, self._first_of(exchanged)):
+        if old.log_id == exchanged.log_id and old.offset < max(exchanged.cut, self._scene.first()):
             # It has nothing that the older copy lacks, or the copy has nothing left to compare and is as good as
             # trimmed; and it was restarted to read the copy.
             self._behind = {at: sent for at, sent in self._packages.items() if at <= old.offset}
@@ -195,9 +195,6 @@ class SubscriberOracle:
         noticed = not new.record_id or here == there or there != new.record_id
         self._demand(noticed, "an exchanged log is noticed", f"offset {old.offset} was of another one")
         return False
-
-    def _first_of(self, history: History) -> int:
-        return min((offset for offset in history.packages if offset >= self._scene.first()), default=0)
 
     def _advance(self, step: Step) -> None:
         old, new, lines = step.old, step.new, step.lines
