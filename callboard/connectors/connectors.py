@@ -5,7 +5,7 @@ import contextlib
 import os
 import random
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Coroutine, Iterable
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from types import TracebackType
@@ -20,6 +20,8 @@ from callboard.connectors.keys import ConnectorKey
 from callboard.connectors.outgoing import Outgoing
 from callboard.connectors.server import Server
 from callboard.connectors.settings import ConnectorSettings
+from callboard.escaping import escaped
+from callboard.logger import get_logger
 
 BETWEEN_S = 0.1
 """The shortest time between two exchanges of a connector, however much changes."""
@@ -132,10 +134,8 @@ class Connectors:
                 outgoing = Outgoing(self._identity, context, _monotonic_ms)
                 stack.push_async_callback(outgoing.close)
                 stack.push_async_callback(self._withdraw, outgoing)
-                stack.push_async_callback(
-                    _end, [asyncio.create_task(self._keep(outgoing, c)) for c in self._connectors]
-                )
-            stack.push_async_callback(_end, [asyncio.create_task(self._expire())])
+                stack.push_async_callback(_end, [self._begin(self._keep(outgoing, each)) for each in self._connectors])
+            stack.push_async_callback(_end, [self._begin(self._expire())])
             self._stack = stack.pop_all()
         return self
 
@@ -145,6 +145,16 @@ class Connectors:
         """Stop, and tell the neighbours so."""
         self._loop = None
         await self._stack.aclose()
+
+    def _begin(self, work: Coroutine[None, None, None]) -> asyncio.Task[None]:
+        task = asyncio.create_task(work)
+        task.add_done_callback(self._report)
+        return task
+
+    def _report(self, task: asyncio.Task[None]) -> None:
+        """Log an error of the service's functions at once; it is raised when this context is left."""
+        if not task.cancelled() and (error := task.exception()) is not None:
+            get_logger(instance=self._identity.me).error("connector.ended", error=escaped(repr(error)))
 
     async def _keep(self, outgoing: Outgoing, connector: Connector) -> None:
         """Exchange announcements whenever it is due."""
@@ -157,7 +167,8 @@ class Connectors:
             while (wait_ms := connector.due_ms - _monotonic_ms()) > 0:
                 wake.clear()
                 with contextlib.suppress(TimeoutError):
-                    await asyncio.wait_for(wake.wait(), wait_ms / 1000)
+                    async with asyncio.timeout(wait_ms / 1000):
+                        await wake.wait()
 
     async def _expire(self) -> None:
         while True:

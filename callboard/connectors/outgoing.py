@@ -19,7 +19,7 @@ from callboard.messages.topology.connector_messages import Announcement
 ANSWER_S = 10.0
 """How long an answer may take, the connection included."""
 
-_FAILURES = httpx.HTTPError, ssl.SSLError, TimeoutError, NotAnswered, RequestRefused, Undecodable
+_FAILURES = httpx.HTTPError, httpx.InvalidURL, OSError, NotAnswered, RequestRefused, Undecodable
 
 _MEANINGS = {
     400: "it does not accept the announcement, or speaks another protocol; see its log",

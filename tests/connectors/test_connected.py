@@ -2,6 +2,8 @@
 
 import socket
 
+import pytest
+
 from tests.connectors.parties import QUICK, SLOW, Party, eventually, run
 
 
@@ -157,3 +159,14 @@ async def test_large_clusters_are_announced():
         async with a:
             await eventually(lambda: b.knows)
             assert len(b.connectors.remote()[0].instances) == 901
+
+
+@run
+async def test_an_error_of_the_services_own_function_is_logged_and_raised_at_the_end(caplog):
+    async with Party("b") as b:
+        a = Party("a", b.url, listens=False)
+        a.connectors.changed = lambda: 1 / 0
+        await a.connectors.__aenter__()
+        await eventually(lambda: "connector.ended" in caplog.text)
+        with pytest.raises(ZeroDivisionError):
+            await a.connectors.__aexit__(None, None, None)
