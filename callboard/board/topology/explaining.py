@@ -162,7 +162,8 @@ async def _no_view(reading: Reading, epoch: int, views: list[int], refused: str)
     """Why there is no view with this epoch to explain, and which ones there are."""
     end, place = reading.next, bisect(views, epoch)
     around = [str(view) for view in views[max(0, place - 1) : place + 1]]
-    then = f"the nearest views are {' and '.join(around)}" if around else "no view is on the log"
+    then = f"the nearest view{'s are' if len(around) > 1 else ' is'} {' and '.join(around)}"
+    then = then if around else "no view is on the log"
     see = "see `callboard topology history`"
     if epoch < reading.start and (gone := missing(reading)):
         return RequestRefused(f"view {epoch} cannot be explained: {gone}; {then}; {see}", code="gone")
