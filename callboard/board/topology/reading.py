@@ -221,6 +221,15 @@ async def oldest_start(log: Log, topic: str) -> tuple[int, ClusterState]:
 async def _start(records: AsyncIterator[Record], first: int) -> tuple[int, ClusterState]:
     async for record in records:
         said = read(record) if SNAPSHOT in record.header_block else None  # unpacking it would cost more
-        if isinstance(said, SnapshotMessage) and first <= said.state.offset + 1 <= record.offset:
-            return first, said.state  # all records since then are retained
+        if isinstance(said, SnapshotMessage) and _fits(said, first, record.offset):
+            return first, said.state
     return first, EMPTY
+
+
+def _fits(said: SnapshotMessage, first: int, offset: int) -> bool:
+    """Whether a fold can start from the snapshot at the offset: its sender is a member in it, and all records since
+    then are retained.
+    """
+    sender = said.state.member(said.instance)
+    is_member = sender is not None and sender.incarnation == said.incarnation
+    return is_member and first <= said.state.offset + 1 <= offset

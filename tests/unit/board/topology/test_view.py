@@ -171,6 +171,17 @@ def test_a_snapshot_of_the_future_is_not_believed():
     staged(work, cluster)
 
 
+def test_a_snapshot_by_a_stranger_is_not_believed():
+    cluster = Cluster("a")
+    cluster.snapshot("b", Cluster("evil").state)
+
+    async def work(stage: Stage) -> None:
+        found = await stage.board.topology.view()
+        assert [each.instance for each in found.members] == ["a"]
+
+    staged(work, cluster)
+
+
 def test_a_trimmed_topic_without_a_snapshot_is_unknown():
     cluster = Cluster("a", "b")
     cluster.passes(2000, "a", "b")
