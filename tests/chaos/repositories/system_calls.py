@@ -85,8 +85,8 @@ def _traced(life: Callable[[], None], options: list[str], notes: Path) -> tuple[
             os.kill(child, signal.SIGKILL)
             raise AssertionError(f"a life with {options} does not end")
         time.sleep(0.002)
-    _, said = strace.communicate()
-    assert os.WIFSIGNALED(status) or os.WEXITSTATUS(status) != NOT_TRACED, f"strace does not attach: {said}"
+    _, output = strace.communicate()
+    assert os.WIFSIGNALED(status) or os.WEXITSTATUS(status) != NOT_TRACED, f"strace does not attach: {output}"
     return status, notes.read_text(errors="replace")
 
 

@@ -135,8 +135,8 @@ def test_a_subscriber_goes_on_with_a_log_that_was_restored_in_place(terminal, ar
     terminal.run(*new, "archive", "restore", "--same-identity")
     assert "already there" in terminal.out(*new, "archive", "restore", "--same-identity")
     terminal.run(*new, "publish", "./site", "/blog")
-    said = terminal.out(*new, "run", "subscriber", "edge-1", "--into", "./out", "--until-caught-up")
-    assert f"at offset {archived[-1] + 1}; it imported 4 packages" in said
+    output = terminal.out(*new, "run", "subscriber", "edge-1", "--into", "./out", "--until-caught-up")
+    assert f"at offset {archived[-1] + 1}; it imported 4 packages" in output
     assert tree(terminal.folder / "out") == tree(terminal.folder / "site")
 
 
@@ -154,7 +154,7 @@ def test_what_is_missing_to_archive_is_said_and_nothing_else_needs_it(terminal, 
     without.mkdir()
     (without / "pyarrow.py").write_text("raise ModuleNotFoundError('pyarrow')\n")
     path = os.pathsep.join(filter(None, (str(without), os.environ.get("PYTHONPATH"))))
-    said = terminal.run("archive", "status", code=2, PYTHONPATH=path).stderr
-    assert "pip install 'callboard[archive]'" in said
+    output = terminal.run("archive", "status", code=2, PYTHONPATH=path).stderr
+    assert "pip install 'callboard[archive]'" in output
     terminal.run("status", PYTHONPATH=path)
     assert python(terminal, "import sys, callboard.cli.app; print('pyarrow' in sys.modules)") == "False\n"

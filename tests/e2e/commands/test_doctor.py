@@ -93,16 +93,16 @@ def test_a_pause_is_found_and_the_output_begins_with_it(terminal):
     assert "everything is as it should be" in terminal.out("doctor")
     terminal.run("pause", "edge-1", "--reason", "the disk is exchanged")
     terminal.until("edge-1", lambda row: row["state"] == "paused")
-    said = terminal.out("doctor")
-    assert said.startswith("advice: subscribers: edge-1 (paused): paused by ")
-    assert said.endswith("no action is needed\n")
+    output = terminal.out("doctor")
+    assert output.startswith("advice: subscribers: edge-1 (paused): paused by ")
+    assert output.endswith("no action is needed\n")
     terminal.run("publish", "./site")
-    said = terminal.run("doctor", code=1).stdout
-    assert said.startswith("problem: subscribers: edge-1 (paused): paused by ")
-    assert "\n  fix: `callboard resume edge-1` ends the pause\n" in said
-    assert "everything is as it should be" not in said
-    assert "subscriber.max_retries" not in said
-    assert "--all shows them" in said
+    output = terminal.run("doctor", code=1).stdout
+    assert output.startswith("problem: subscribers: edge-1 (paused): paused by ")
+    assert "\n  fix: `callboard resume edge-1` ends the pause\n" in output
+    assert "everything is as it should be" not in output
+    assert "subscriber.max_retries" not in output
+    assert "--all shows them" in output
     assert "subscriber.max_retries" in terminal.run("doctor", "--all", code=1).stdout
     assert "callboard resume edge-1" in terminal.out("queue", "edge-1")
 
@@ -113,11 +113,11 @@ def test_one_that_was_placed_nowhere_yet_is_behind(terminal):
     async def announce() -> None:
         async with Callboard(base=terminal.folder) as board:
             configuration = SubscriberConfiguration(editable=False, max_retries=-1)
-            said = DiscoveryMessage(
+            announcement = DiscoveryMessage(
                 subscriber_instance="s", subscriber="edge-1", configuration=configuration, state=State.STARTING,
                 offset=-1,
             )  # fmt: skip
-            word = new_record(said, record_id="1", time_ns=time.time_ns(), producer="edge-1/s")
+            word = new_record(announcement, record_id="1", time_ns=time.time_ns(), producer="edge-1/s")
             await board.log.append(board.settings.topics.discovery, [word])
 
     asyncio.run(announce())

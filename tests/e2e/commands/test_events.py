@@ -16,12 +16,12 @@ def test_requests_of_every_kind_and_the_events_that_tell_of_them(terminal):
 
     follower = terminal.start("events", "--follow", "--json", "--after", "-1")
     assert follower.stdout is not None
-    told = [json.loads(follower.stdout.readline()) for _ in range(4)]
-    assert [(event["kind"], event["request"]) for event in told] == [
+    events = [json.loads(follower.stdout.readline()) for _ in range(4)]
+    assert [(event["kind"], event["request"]) for event in events] == [
         ("distributed", request) for request in ("ADD", "INVALIDATE", "DELETE", "TEST")
     ]
     assert "INVALIDATE /blog" in terminal.out("events")
-    assert terminal.json("events", "--after", str(told[2]["position"])) == told[3:]
+    assert terminal.json("events", "--after", str(events[2]["position"])) == events[3:]
     assert terminal.json("events", "--kind", "failed") == []
     assert "no events 'lost'; choose among created" in terminal.refused("events", "--kind", "lost")
     assert "all subscribers have package" in terminal.out("publisher-log")

@@ -10,10 +10,10 @@ def test_a_path_is_explained_with_what_brought_it_and_what_is_to_come(terminal):
     second = terminal.json("delete", "/blog/a.html")["offset"]
     found = terminal.json("explain", "edge-1", "/blog/a.html")
     assert (found["brought"]["offset"], [each["offset"] for each in found["newer"]]) == (first, [second])
-    said = terminal.out("explain", "edge-1", "/blog/a.html").splitlines()
-    assert said[0].startswith(f"offset {first}, ADD of main by ")
-    assert "brought it: file" in said[0]
-    assert said[1].endswith("the subscriber is stopped")
+    output = terminal.out("explain", "edge-1", "/blog/a.html").splitlines()
+    assert output[0].startswith(f"offset {first}, ADD of main by ")
+    assert "brought it: file" in output[0]
+    assert output[1].endswith("the subscriber is stopped")
     terminal.run("run", "subscriber", "edge-1", "--into", "./out", "--until-caught-up")
     assert terminal.json("explain", "edge-1", "/blog/a.html")["brought"]["fate"] == "removed it"
     assert "was ever heard of" in terminal.refused("explain", "edge-9", "/blog")

@@ -87,8 +87,8 @@ def test_records_are_written_as_lines_of_json(terminal, published):
 
 @pytest.mark.proves("W28")
 def test_a_package_is_sent_again_to_all(terminal, published):
-    said = terminal.refused("log", "resend", str(published[0]))
-    assert f"offsets {', '.join(map(str, published[1:]))}, touch" in said
+    output = terminal.refused("log", "resend", str(published[0]))
+    assert f"offsets {', '.join(map(str, published[1:]))}, touch" in output
     terminal.run("run", "subscriber", "edge-1", "--into", "./out", "--until-caught-up")
     assert not (terminal.folder / "out" / "blog" / "a.html").exists()
     again = terminal.json("log", "resend", str(published[1]), "--force", "--request-id", "x")

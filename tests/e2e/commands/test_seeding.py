@@ -27,9 +27,9 @@ def imported(terminal):
 
 def came_by_the_tail_alone(terminal, imported, into: str) -> None:
     """The new subscriber imports one package, not three, and has what the others have."""
-    said = terminal.out("run", "subscriber", "edge-2", "--into", into, "--until-caught-up")
+    output = terminal.out("run", "subscriber", "edge-2", "--into", into, "--until-caught-up")
     row = terminal.until("edge-2", lambda row: row["offset"] == imported[2])
-    assert row["imported"] == 3, said  # two of these are its origin's
+    assert row["imported"] == 3, output  # two of these are its origin's
     terminal.run("run", "subscriber", "edge-1", "--into", "./out-1", "--until-caught-up")
     rows = {row["name"]: row for row in terminal.json("status")["subscribers"]}
     assert rows["edge-1"]["instance"] != rows["edge-2"]["instance"]
@@ -44,8 +44,8 @@ def test_a_clone_of_a_repository_carries_its_position(terminal, imported, into):
         assert tree(terminal.folder / "out-2") == tree(terminal.folder / "out-1")
     terminal.run("log", "trim", "--below", str(imported[2]), "--yes")
     came_by_the_tail_alone(terminal, imported, into)
-    said = terminal.refused("seed", "edge-3", "--into", into, "--from-repository", "./out-1")
-    assert "belongs to a subscriber" in said
+    output = terminal.refused("seed", "edge-3", "--into", into, "--from-repository", "./out-1")
+    assert "belongs to a subscriber" in output
 
 
 @pytest.mark.proves("F70", "F71")
@@ -65,8 +65,8 @@ def test_content_that_is_too_old_for_the_log_seeds_nobody(terminal, imported):
     terminal.run("snapshot", "./out-1", "--to", "edge.snapshot")
     terminal.run("log", "trim", "--below", str(imported[2] + 1), "--yes")
     for origin in (("--from", "edge.snapshot"), ("--from-repository", "./out-1")):
-        said = terminal.refused("seed", "edge-2", "--into", "./out-2", *origin)
-        assert f"packages {imported[2]} to {imported[2]} were trimmed" in said
+        output = terminal.refused("seed", "edge-2", "--into", "./out-2", *origin)
+        assert f"packages {imported[2]} to {imported[2]} were trimmed" in output
     shutil.rmtree(terminal.folder / "board.db")
     terminal.run("publish", "./site", "--create")
     assert "log was replaced" in terminal.refused("seed", "edge-2", "--into", "./out-2", "--from", "edge.snapshot")

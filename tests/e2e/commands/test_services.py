@@ -23,9 +23,9 @@ def test_a_subscriber_that_is_told_to_stop_says_goodbye_and_leaves_no_process(te
     below = descendants(process.pid)
     assert bool(below) == (runtime == "processes")
     process.send_signal(number)
-    _, said = process.communicate(timeout=60)
-    assert process.returncode == 0, said
-    assert "Traceback" not in said
+    _, output = process.communicate(timeout=60)
+    assert process.returncode == 0, output
+    assert "Traceback" not in output
     assert not [pid for pid in below if Path(f"/proc/{pid}").exists()]
     assert terminal.until("edge-1", lambda row: row["liveness"] == "stopped")["offset"] == 1
 
@@ -40,9 +40,9 @@ def test_an_interrupt_while_it_starts_ends_it_without_a_traceback(terminal, dela
     while time.monotonic() < due:
         time.sleep(0.005)
     process.send_signal(signal.SIGINT)
-    _, said = process.communicate(timeout=60)
-    assert process.returncode in (0, 130, -signal.SIGINT), said
-    assert "Traceback" not in said
+    _, output = process.communicate(timeout=60)
+    assert process.returncode in (0, 130, -signal.SIGINT), output
+    assert "Traceback" not in output
 
 
 def test_a_publisher_ships_what_changes_in_the_folder_that_it_watches(terminal):

@@ -183,10 +183,10 @@ def test_one_that_falls_silent_is_not_waited_for(tmp_path):
     async def work() -> None:
         async with Callboard(base=tmp_path) as board:
             configuration = SubscriberConfiguration(editable=False, max_retries=-1)
-            said = DiscoveryMessage(
+            announcement = DiscoveryMessage(
                 subscriber_instance="s", subscriber="edge-1", configuration=configuration, lease_ms=3000
             )
-            word = new_record(said, record_id="1", time_ns=time.time_ns(), producer="edge-1/s")
+            word = new_record(announcement, record_id="1", time_ns=time.time_ns(), producer="edge-1/s")
             await board.log.append(board.settings.topics.discovery, [word])
             with pytest.raises(NotAnswered, match="edge-1 is silent, and only a running subscriber"):
                 await board.verify("edge-1")

@@ -25,10 +25,10 @@ def at_a_terminal(terminal: Terminal, answer: str, *words: str) -> tuple[int, st
         terminal._command(words), cwd=terminal.folder, env=terminal._environ, stdin=ours,
         stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
     )  # fmt: skip
-    said, _ = process.communicate(timeout=DEADLINE_S)
+    output, _ = process.communicate(timeout=DEADLINE_S)
     os.close(theirs)
     os.close(ours)
-    return process.returncode, said
+    return process.returncode, output
 
 
 def test_a_second_source_does_not_wipe_the_first(terminal):

@@ -25,9 +25,9 @@ def test_trimming_past_a_stopped_subscriber_is_refused_by_the_gate_and_a_gap_whe
     plan = terminal.json("log", "trim", "--below", str(offsets[2]), "--dry-run")
     assert plan[0]["missed_by"] == [{"name": "edge-1", "offset": offsets[1]}]
     assert "missed by edge-1" in terminal.out("log", "trim", "--below", str(offsets[2]), "--dry-run")
-    said = terminal.refused("log", "trim", "--below", str(offsets[2]), "--yes")
-    assert f"edge-1 (from offset {offsets[1]})" in said
-    assert f"--below {offsets[1]}" in said
+    output = terminal.refused("log", "trim", "--below", str(offsets[2]), "--yes")
+    assert f"edge-1 (from offset {offsets[1]})" in output
+    assert f"--below {offsets[1]}" in output
     terminal.run("log", "trim", "--below", str(offsets[1]), "--yes")
     assert [record["offset"] for record in terminal.json("log", "list")["items"]] == offsets[1:]
 

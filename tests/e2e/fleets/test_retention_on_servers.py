@@ -78,8 +78,8 @@ def test_the_gate_keeps_what_a_stopped_subscriber_needs_on_a_server_too(place, t
     offsets = asyncio.run(stopped_at_the_first_package(place))
     place.configure('gate = "subscribers"')
     for limit in (("--below", str(offsets[2])), ("--older-than-days", "0")):
-        said = terminal.refused("log", "trim", *limit, "--yes")
-        assert f"edge-1 (from offset {offsets[1]})" in said
+        output = terminal.refused("log", "trim", *limit, "--yes")
+        assert f"edge-1 (from offset {offsets[1]})" in output
     packages, announcements = asyncio.run(trimmed_by_the_publisher(place))
     assert packages == offsets[1]
     assert announcements > 0  # all but its last word, by which it is known to be there

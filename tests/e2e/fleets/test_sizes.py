@@ -5,8 +5,8 @@ import json
 
 def test_a_large_file_is_as_large_in_every_view(terminal):
     (terminal.folder / "site" / "film").write_bytes(b"\0" * 3_000_000)
-    said = terminal.out("publish", "./site", "/film")
-    assert "3.0 MB" in said
+    output = terminal.out("publish", "./site", "/film")
+    assert "3.0 MB" in output
     package = terminal.json("publish", "./site", "/film")
     terminal.run("run", "subscriber", "edge-1", "--into", "./out", "--until-caught-up")
     assert (terminal.folder / "out" / "film").stat().st_size == 3_000_000
@@ -33,5 +33,5 @@ def test_what_is_for_another_subscriber_is_neither_queued_nor_cleared(terminal):
     rows = {row["name"]: row["lag_packages"] for row in terminal.json("status")["subscribers"]}
     assert rows == {"edge-1": 2, "edge-2": 5}
     assert [each["offset"] for each in terminal.json("queue", "edge-1")["items"]] == mine
-    told = terminal.run("clear", "edge-1", "--first", "1", "--yes", "--json", code=1).stdout
-    assert json.loads(told)["offset"] == mine[0], "it is stopped, and obeys later"
+    output = terminal.run("clear", "edge-1", "--first", "1", "--yes", "--json", code=1).stdout
+    assert json.loads(output)["offset"] == mine[0], "it is stopped, and obeys later"

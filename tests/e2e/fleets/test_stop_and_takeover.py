@@ -84,8 +84,8 @@ def test_a_subscriber_that_is_told_to_stop_finishes_the_import_that_runs(termina
     until(lambda: terminal.json("status")["subscribers"])
     assert process.poll() is None, "it waits for the import"
     (terminal.folder / "go on").touch()
-    _, said = process.communicate(timeout=DEADLINE_S)
-    assert process.returncode == 0, said
+    _, output = process.communicate(timeout=DEADLINE_S)
+    assert process.returncode == 0, output
     assert (terminal.folder / "out" / "one").read_text() == "one"
     row = terminal.until("edge-1", lambda row: row["liveness"] == "stopped")
     assert (row["offset"], row["imported"]) == (1, 1)
@@ -185,8 +185,8 @@ def test_one_that_was_suspended_and_replaced_imports_nothing_when_it_wakes(termi
     publish(terminal, "two")
     until((terminal.folder / "b" / "two").exists)
     suspended.send_signal(signal.SIGCONT)
-    _, said = suspended.communicate(timeout=DEADLINE_S)
-    assert "SubscriberTaken: subscriber 'edge-1' already runs" in said
+    _, output = suspended.communicate(timeout=DEADLINE_S)
+    assert "SubscriberTaken: subscriber 'edge-1' already runs" in output
     assert not (terminal.folder / "a" / "two").exists()
 
 

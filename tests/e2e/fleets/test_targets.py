@@ -28,8 +28,8 @@ def test_the_boards_own_places_are_no_target_whatever_is_said(board):
     (board.folder / "link").symlink_to(".")
     before = tree(board.folder)
     for into in (".", "./link", "./board.db/out", "./site", "./kept"):
-        said = board.refused("run", "subscriber", "edge", "--into", into, "--replace", "--yes")
-        assert "choose a folder of its own" in said
+        output = board.refused("run", "subscriber", "edge", "--into", into, "--replace", "--yes")
+        assert "choose a folder of its own" in output
     assert "choose a folder of its own" in board.refused("seed", "edge", "--into", ".", "--from", "x")
     assert tree(board.folder) == before
 
@@ -37,10 +37,10 @@ def test_the_boards_own_places_are_no_target_whatever_is_said(board):
 def test_a_folder_that_is_not_empty_is_refused_and_nothing_in_it_changes(board):
     before = sorted((board.folder / "www").rglob("*"))
     for runtime in ("embedded", "processes"):
-        said = board.refused("run", "subscriber", "edge", "--into", "./www", "--runtime", runtime, *UNTIL)
-        assert "holds 'index.html', 'mine', which callboard did not put there" in said
-        assert "--adopt" in said
-        assert "--replace" in said
+        output = board.refused("run", "subscriber", "edge", "--into", "./www", "--runtime", runtime, *UNTIL)
+        assert "holds 'index.html', 'mine', which callboard did not put there" in output
+        assert "--adopt" in output
+        assert "--replace" in output
     assert sorted((board.folder / "www").rglob("*")) == before
 
 
@@ -61,8 +61,8 @@ def test_what_is_adopted_stays_beside_what_packages_bring(board):
 
 def test_what_is_replaced_is_counted_and_asked_about(board):
     replace = ("run", "subscriber", "edge", "--into", "./www", "--replace", *UNTIL)
-    said = board.refused(*replace)
-    assert "2 files and 0 folders, 17 B: '/index.html', '/mine'. Remove all of it?" in said
+    output = board.refused(*replace)
+    assert "2 files and 0 folders, 17 B: '/index.html', '/mine'. Remove all of it?" in output
     assert tree(board.folder / "www").keys() == {"mine", "index.html"}
     assert "removing what" in board.run(*replace, "--yes").stderr
     assert tree(board.folder / "www") == tree(board.folder / "site")

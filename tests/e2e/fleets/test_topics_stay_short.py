@@ -49,10 +49,10 @@ def log(request: pytest.FixtureRequest) -> Iterator[str]:
 
 def word(name: str, offset: int) -> NewRecord:
     configuration = SubscriberConfiguration(editable=False, max_retries=-1)
-    said = DiscoveryMessage(
+    announcement = DiscoveryMessage(
         subscriber_instance=name, subscriber=name, configuration=configuration, offset=offset, time_ns=time.time_ns()
     )
-    return new_record(said, record_id=uuid.uuid4().hex, time_ns=time.time_ns(), producer=f"{name}/{name}")
+    return new_record(announcement, record_id=uuid.uuid4().hex, time_ns=time.time_ns(), producer=f"{name}/{name}")
 
 
 @pytest.mark.proves("W38")

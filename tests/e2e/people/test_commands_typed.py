@@ -53,8 +53,8 @@ def test_orders_are_signed_with_the_key_that_the_configuration_names(terminal):
     (terminal.folder / "other.toml").write_text('log = "sqlite:///./board.db"\n')
     unsigned = terminal.run("resume", "edge-1", "--config", "other.toml", code=2)
     assert "it is not signed" in unsigned.stderr
-    said = terminal.run("doctor", code=1).stdout
-    assert "problem: signatures: topic callboard.command: 1 record does not count, the newest at offset 2" in said
+    output = terminal.run("doctor", code=1).stdout
+    assert "problem: signatures: topic callboard.command: 1 record does not count, the newest at offset 2" in output
     assert "it is not signed" in terminal.out("log", "list", "--topic", "command")
     assert 'callboard_untrusted_records_total{topic="callboard.command"} 1' in terminal.out("metrics")
     for words, code in ((("doctor",), 1), (("status",), 0), (("log", "list", "--topic", "command"), 0)):

@@ -50,8 +50,8 @@ def test_a_misspelt_name_is_refused_and_the_known_one_suggested(board):
     assert "the log ends at offset 2" in board.refused(
         "run", "subscriber", "edge-2", "--into", "./two", "--start", "999"
     )
-    said = board.run("publish", "./site", "--at", "/x", "--publisher", "mian").stderr
-    assert "publisher 'mian' is new on this log; did you mean 'main'?" in said
+    output = board.run("publish", "./site", "--at", "/x", "--publisher", "mian").stderr
+    assert "publisher 'mian' is new on this log; did you mean 'main'?" in output
 
 
 def test_a_name_that_comes_later_is_expected(board):

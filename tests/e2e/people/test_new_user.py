@@ -64,8 +64,8 @@ def test_the_doctor_says_where_settings_come_from_and_what_is_wrong(terminal):
     assert '"origin": "callboard.toml:2"' in found
     assert '"origin": "CALLBOARD_SUBSCRIBER__MAX_RETRIES"' in found
     assert "everything is as it should be" in terminal.out("doctor")
-    said = terminal.run("doctor", "--blobs", "./site/index.html", code=1).stdout
-    assert "index.html is a file\n  fix: choose a path that is a folder" in said
+    output = terminal.run("doctor", "--blobs", "./site/index.html", code=1).stdout
+    assert "index.html is a file\n  fix: choose a path that is a folder" in output
     assert "did you mean CALLBOARD_LOG?" in terminal.run("doctor", code=2, CALLBOARD_LGO="x").stderr
 
 

@@ -16,9 +16,9 @@ def test_a_publisher_that_waits_for_another_process_says_for_which(terminal):
     with (terminal.folder / "board.db" / "callboard.package.lock").open("r+") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         waiting = terminal.start("publish", "./site")
-        said = waiting.stderr.readline()
-        assert f"process {os.getpid()} keeps the turn to append to topic callboard.package" in said
-        assert f"kill -CONT {os.getpid()}" in said
+        output = waiting.stderr.readline()
+        assert f"process {os.getpid()} keeps the turn to append to topic callboard.package" in output
+        assert f"kill -CONT {os.getpid()}" in output
         assert f"process {os.getpid()} keeps the turn" in terminal.run("doctor", code=1).stdout
     assert waiting.wait(60) == 0
     assert terminal.json("log", "list")["items"][-1]["offset"] == offset + 1

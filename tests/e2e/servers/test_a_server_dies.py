@@ -161,9 +161,9 @@ def test_nothing_is_lost_and_nothing_imported_twice(
             time.sleep(AWAY_S)
             server.start()
         requests.until(len(requests.offsets) + PACKAGES)
-        said = requests.stop()
+        output = requests.stop()
         if how == "killed":
-            assert "append.failed" in said
+            assert "append.failed" in output
 
         offsets = requests.offsets
         assert offsets == sorted(set(offsets))

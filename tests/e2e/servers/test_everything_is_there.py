@@ -46,16 +46,16 @@ def append_nonsense(folder):
 
 
 def test_a_package_that_was_given_up_is_named_at_the_end_and_each_time_until_it_is_dismissed(hooks):
-    said = until_caught_up(hooks, "--before-import", "shop:fails", "--max-retries", "1", code=1)
-    assert "offset 1 of main was given up" in said
+    output = until_caught_up(hooks, "--before-import", "shop:fails", "--max-retries", "1", code=1)
+    assert "offset 1 of main was given up" in output
     assert "offset 1 of main was given up" in until_caught_up(hooks, code=1)
     hooks.run("skip", "edge-1", "1", "--reason", "not needed", code=1)  # it takes it when it comes
     until_caught_up(hooks, code=0)
 
 
 def test_a_hook_that_is_owed_is_named_and_one_that_succeeds_late_is_waited_for(hooks):
-    said = until_caught_up(hooks, "--after-import", "shop:fails", code=1)
-    assert "offset 1 of main is imported, but its hook has not succeeded yet: after_import hook shop:fails" in said
+    output = until_caught_up(hooks, "--after-import", "shop:fails", code=1)
+    assert "offset 1 of main is imported, but its hook has not succeeded yet: after_import hook shop:fails" in output
     assert (hooks.folder / "out" / "index.html").exists()
     until_caught_up(hooks, "--after-import", "shop:second_time", code=0)
 
@@ -68,9 +68,9 @@ def test_a_hook_that_is_owed_is_not_settled_by_a_start_without_it(hooks):
 
 
 def test_a_package_that_fails_for_ever_is_not_waited_for(hooks):
-    said = until_caught_up(hooks, "--before-import", "shop:fails", code=1)
-    assert "edge-1 is retrying after offset 0: package 1: attempt " in said
-    assert "callboard retry edge-1" in said
+    output = until_caught_up(hooks, "--before-import", "shop:fails", code=1)
+    assert "edge-1 is retrying after offset 0: package 1: attempt " in output
+    assert "callboard retry edge-1" in output
 
 
 @pytest.mark.parametrize("tried", [True, False], ids=["tried to start again", "not started since"])
@@ -85,8 +85,8 @@ def test_what_is_shown_for_one_that_stopped_at_a_gap_ends_the_gap_when_it_is_typ
     assert "packages 2 to 2 were trimmed" in row["reason"]
     assert "packages 2 to 2 were trimmed" in hooks.out("queue", "edge-1")
     (remedy,) = [each["command"] for each in row["troubles"][0]["remedies"] if " run subscriber " in each["command"]]
-    said = hooks.out(*shlex.split(remedy)[1:], "--until-caught-up")
-    assert "edge-1 is caught up, at offset 3" in said
+    output = hooks.out(*shlex.split(remedy)[1:], "--until-caught-up")
+    assert "edge-1 is caught up, at offset 3" in output
     assert hooks.json("status")["subscribers"][0]["follows"] == ["main"]
 
 
@@ -100,8 +100,8 @@ def test_a_repository_that_cannot_be_written_is_not_waited_for(hooks):
     hooks.run("publish", "./site")
     shutil.rmtree(hooks.folder / "board.db" / "blobs")
     (hooks.folder / "board.db" / "blobs").write_text("this is no folder")
-    said = until_caught_up(hooks, code=1)
-    assert "edge-1 is waiting after offset 1" in said or "edge-1 is retrying after offset 1" in said
+    output = until_caught_up(hooks, code=1)
+    assert "edge-1 is waiting after offset 1" in output or "edge-1 is retrying after offset 1" in output
 
 
 def test_one_whose_golden_one_nobody_runs_is_not_waited_for(hooks):
@@ -141,8 +141,8 @@ def test_waiting_with_nobody_there_says_so(terminal):
     done = terminal.run("publish", "./site", "--wait", "60", code=1)
     assert "is at offset 1" in done.stdout
     assert "no subscriber of 'main' is running" in done.stderr
-    said = terminal.run("publish", "./site", "--to", "edge-9", "--expect", "--wait", "60", code=1).stderr
-    assert "edge-9 is not running" in said
+    output = terminal.run("publish", "./site", "--to", "edge-9", "--expect", "--wait", "60", code=1).stderr
+    assert "edge-9 is not running" in output
 
 
 @pytest.mark.proves("F59")
@@ -160,10 +160,10 @@ def test_waiting_tells_who_gave_it_up_and_so_does_the_publishers_log(hooks):
     assert follower.stdout is not None
     for _ in range(2):
         follower.stdout.readline()
-    said = " ".join(hooks.out("publisher-log").split())
-    assert "all subscribers are past package" in said
-    assert "edge-2 (given up)" in said
-    assert "all subscribers have" not in said
+    output = " ".join(hooks.out("publisher-log").split())
+    assert "all subscribers are past package" in output
+    assert "edge-2 (given up)" in output
+    assert "all subscribers have" not in output
 
 
 def test_waiting_ends_when_nobody_gets_on(hooks):

@@ -157,8 +157,8 @@ def typed(
         monkeypatch.setattr(sys, "argv", ["callboard", "pipeline", *words])
         capsys.readouterr()
         code = run()
-        said = capsys.readouterr()
-        return code, said.out, said.err
+        output = capsys.readouterr()
+        return code, output.out, output.err
 
     return type_in
 

@@ -296,6 +296,6 @@ def test_no_traceback_of_a_bug_has_the_password_of_the_configuration(
     (tmp_path / "callboard.toml").write_text(f'log = "postgresql://ann:{SECRET}@db/x"')
     monkeypatch.setattr("callboard.cli.run_command.app", lambda **_: fail(BoardOptions()))
     assert run() == exit_codes.BUG
-    said = capsys.readouterr().err
-    assert "ZeroDivisionError: something at" in said
-    assert not betrayed(said)
+    output = capsys.readouterr().err
+    assert "ZeroDivisionError: something at" in output
+    assert not betrayed(output)

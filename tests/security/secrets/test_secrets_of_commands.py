@@ -166,8 +166,8 @@ def test_no_process_of_an_agent_has_a_password_among_its_arguments(typist: Typis
         assert not betrayed(seen)
     finally:
         process.terminate()
-        said, _ = process.communicate(timeout=DEADLINE_S)
-    assert not betrayed(said)
+        output, _ = process.communicate(timeout=DEADLINE_S)
+    assert not betrayed(output)
 
 
 def arguments_below(pid: int) -> list[str]:

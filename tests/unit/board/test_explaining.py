@@ -74,14 +74,14 @@ class Board:
         )
 
     async def explain(self, path: str, offset: int, **fields: object) -> Explanation:
-        said = DiscoveryMessage(
+        announcement = DiscoveryMessage(
             subscriber_instance="i",
             subscriber="edge",
             configuration=SubscriberConfiguration(editable=False, max_retries=-1),
             state=State.IDLE,
             offset=offset,
         )
-        return await explain(self.log, self.blobs, PACKAGE, STATUS, replace(said, **fields), path)
+        return await explain(self.log, self.blobs, PACKAGE, STATUS, replace(announcement, **fields), path)
 
 
 def package(kind: Kind, **fields: object) -> PackageMessage:

@@ -53,11 +53,11 @@ async def announce(board: Callboard, name: str, offset: int, *, editable: bool =
     """A subscriber that says this, and nothing more."""
     topics = board.settings.topics
     configuration = SubscriberConfiguration(editable=editable, max_retries=-1)
-    said = DiscoveryMessage(
+    announcement = DiscoveryMessage(
         subscriber_instance="s", subscriber=name, configuration=configuration, state=State.BLOCKED, offset=offset,
         log_id=await board.log.identity(topics.package),
     )  # fmt: skip
-    await append(board, topics.discovery, said)
+    await append(board, topics.discovery, announcement)
 
 
 async def packages(board: Callboard) -> list[PackageMessage]:

@@ -47,11 +47,11 @@ def test_the_list_of_commands_says_of_each_what_its_own_help_begins_with(words):
 def test_help_is_plain_text_and_complete(capsys):
     with pytest.raises(SystemExit):
         app(["log", "trim", "--help"], prog_name="callboard")
-    told = " ".join(capsys.readouterr().out.split())
-    assert "by the limits given or else by [retention]." in told
+    output = " ".join(capsys.readouterr().out.split())
+    assert "by the limits given or else by [retention]." in output
     for option in ("--older-than-days", "--dry-run", "--json", "--help", "--config", "--blobs"):
-        assert option in told
-    assert "Options of every command:" in told
+        assert option in output
+    assert "Options of every command:" in output
 
 
 OWN_BOARD = {("demo",), ("chaos",), ("simulate",), ("pipeline", "demo")}

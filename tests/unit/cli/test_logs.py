@@ -21,11 +21,11 @@ def test_names_and_errors_are_escaped_and_a_traceback_stands_apart(capsys):
     except ValueError:
         line = structlog.get_logger().bind(subscriber="edge\x1b[2J\n\u202e", paths=("/\x9b",), tries=3)
         line.exception("package\x1b.failed")
-    said = capsys.readouterr().err
-    assert all(line.isprintable() for line in said.split("\n"))
-    assert "subscriber=edge\\u001b[2J\\n\\u202e" in said
-    assert "tries=3" in said
-    assert "\n  | 2026-01-01 [info] all is well" in said
+    output = capsys.readouterr().err
+    assert all(line.isprintable() for line in output.split("\n"))
+    assert "subscriber=edge\\u001b[2J\\n\\u202e" in output
+    assert "tries=3" in output
+    assert "\n  | 2026-01-01 [info] all is well" in output
 
 
 def test_a_quiet_command_shows_errors_and_nothing_less(capsys):
@@ -33,8 +33,8 @@ def test_a_quiet_command_shows_errors_and_nothing_less(capsys):
     get_logger(a=1).info("thing.done")
     assert Logger.configure is not None, "to set structlog up takes time, and nothing is to be shown"
     get_logger(a=1).bind(b=2).error("thing.failed")
-    said = capsys.readouterr().err
-    assert '"event": "thing.failed"' in said
-    assert '"b": 2' in said
-    assert "thing.done" not in said
+    output = capsys.readouterr().err
+    assert '"event": "thing.failed"' in output
+    assert '"b": 2' in output
+    assert "thing.done" not in output
     assert "structlog" in sys.modules

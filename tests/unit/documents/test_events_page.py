@@ -21,8 +21,8 @@ def test_the_service_that_is_shown_runs(tmp_path):
         [sys.executable, "-c", shown("python")], cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False
     )
     assert done.returncode == 0, done.stderr
-    told = [line for line in done.stdout.splitlines() if line.startswith(("imported", "distributed"))]
-    assert [line.strip() for line in told] == ["imported ADD / edge-1", "distributed ADD /"]
+    lines = [line for line in done.stdout.splitlines() if line.startswith(("imported", "distributed"))]
+    assert [line.strip() for line in lines] == ["imported ADD / edge-1", "distributed ADD /"]
 
 
 def test_every_kind_is_told():

@@ -89,10 +89,10 @@ class NotifierStage:
         log_id: str = "L1",
     ) -> None:
         configuration = SubscriberConfiguration(editable=True, max_retries=-1, follows=follows)
-        said = DiscoveryMessage(
+        announcement = DiscoveryMessage(
             subscriber_instance="s", subscriber=name, configuration=configuration, offset=offset, log_id=log_id
         )
-        self.members[name] = Member(announcement=said, liveness=liveness, seen_ns=0)
+        self.members[name] = Member(announcement=announcement, liveness=liveness, seen_ns=0)
 
     def replace(self, topic: str) -> None:
         self.topics[topic].clear()

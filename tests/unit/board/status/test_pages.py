@@ -233,10 +233,10 @@ class Previews:
 def test_a_page_of_several_queues_ends_where_one_of_them_is_not_known_any_further(
     shown: dict[str, list[int]], items: list[int]
 ) -> None:
-    said = DiscoveryMessage(
+    announcement = DiscoveryMessage(
         subscriber_instance="i", subscriber="edge", offset=0,
         configuration=SubscriberConfiguration(editable=True, max_retries=-1, follows=("site", "shop")),
     )  # fmt: skip
-    member = Member(announcement=said, liveness=Liveness.LIVE, seen_ns=1)
+    member = Member(announcement=announcement, liveness=Liveness.LIVE, seen_ns=1)
     asking = queue_pages.page(Previews(shown), member, "", Bounds(1, 901), 1, limit=3)
     assert [package.offset for package in asyncio.run(asking).packages] == items

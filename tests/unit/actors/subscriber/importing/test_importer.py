@@ -398,9 +398,9 @@ def test_what_stood_in_the_way_is_still_said_by_a_stopped_subscriber() -> None:
     it.feed(Stopping())
     while it.asks(SaveLedger):
         it.done(SaveLedger)
-    said = it.sent(Report)[-1].announcement
-    assert said.state is State.STOPPED
-    assert said.reason.startswith("was blocked: ")
+    announcement = it.sent(Report)[-1].announcement
+    assert announcement.state is State.STOPPED
+    assert announcement.reason.startswith("was blocked: ")
 
 
 @pytest.mark.proves("R18")
