@@ -12,6 +12,7 @@ from callboard.messages.topology.cluster_state import ClusterSettings
 from callboard.messages.topology.control_messages import LeaveMessage
 from callboard.messages.topology.member_mail import MemberProblem
 from callboard.messages.topology.reading import read
+from callboard.testing.conformance.log import LogHarness
 from callboard.testing.conformance.log.harness import read_all
 from tests.simulation.topology.cluster import TOPIC, FaultyWorld
 from tests.simulation.topology.service import Service, agreed
@@ -101,3 +102,17 @@ async def three_join_one_leaves_and_one_is_cut_off(open_log: Open, topic: str = 
 
         events = [read(record) for record in await read_all(cluster.log(), topic)]
         assert sum(isinstance(event, LeaveMessage) for event in events) == 1
+
+
+async def a_replaced_topic_ends_the_standing(harness: LogHarness) -> None:
+    assert harness.replace is not None
+    log, other = await harness.open(), await harness.open()
+    async with cluster_on(lambda: log) as cluster:
+        a = await cluster.start("a")
+        await until(lambda: a.leads)
+
+        await harness.replace(other, cluster.topic)
+
+        await until(lambda: a.problem is MemberProblem.LOG_REPLACED)
+        assert not a.stands
+    await other.close()

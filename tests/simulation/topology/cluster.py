@@ -53,14 +53,14 @@ class FaultyWorld:
 
 
 class DriftingClock:
-    """A host's clock, which is slow or fast."""
+    """A host's clock, which may be fast. It cannot be slow: the loop would wake an actor before its timer is due."""
 
     def __init__(self, clock: Clock, rate: float) -> None:
-        self._clock, self._rate = clock, rate
+        self._clock, self.rate = clock, rate
 
     def now(self) -> Moment:
         wall_ns, mono_s = self._clock.now()
-        return Moment(wall_ns, mono_s * self._rate)
+        return Moment(wall_ns, mono_s * self.rate)
 
 
 class Member(Service):
@@ -98,16 +98,17 @@ class Member(Service):
 
 
 class Cluster:
-    """Members on one log. ``members`` can be changed by a test; ``started`` are all."""
+    """Members on one log, whose clock may be fast. ``members`` can be changed by a test; ``started`` are all."""
 
-    def __init__(self, seed: int = 1, settings: ClusterSettings = SETTINGS) -> None:
-        self.simulation, self.settings = Simulation(seed), settings
+    def __init__(self, seed: int = 1, settings: ClusterSettings = SETTINGS, log_rate: float = 1.0) -> None:
+        self.simulation, self.settings, self._log_rate = Simulation(seed), settings, log_rate
         self.log = self._new_log("original")
         self.members: list[Member] = []
         self.started: list[Member] = []
 
     def _new_log(self, identity: str) -> MemoryLog:
-        return MemoryLog(lambda: self.simulation.clock.now().wall_ns, lambda: identity)
+        clock = DriftingClock(self.simulation.clock, self._log_rate)
+        return MemoryLog(lambda: int(clock.now().mono_s * 1e9), lambda: identity)
 
     def __enter__(self) -> "Cluster":
         return self
