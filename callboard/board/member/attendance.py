@@ -141,7 +141,12 @@ class Attendance:
     @property
     def _at_rest(self) -> bool:
         """Whether nothing acts by a view that was current."""
-        return self._listening.may_acknowledge and not any(lease.lost.is_set() for lease in self.leases)
+        return self._listening.may_acknowledge and not self._ending_work
+
+    @property
+    def _ending_work(self) -> bool:
+        """Whether the work of a lost lease goes on."""
+        return any(lease.lost.is_set() for lease in self.leases)
 
     def _ask(self, what: str, question: Coroutine[Any, Any, None]) -> None:
         if (before := self._asking.pop(what, None)) is not None:
@@ -176,8 +181,8 @@ class Attendance:
     # Leadership, waiting and the end.
 
     def may_lead(self) -> Token | None:
-        """The token, if this process may begin to act as the leader."""
-        return may_lead(self.view, standing=self.standing)
+        """The token, if this process may begin to act as the leader. It may not while work of a lost lease goes on."""
+        return None if self._ending_work else may_lead(self.view, standing=self.standing)
 
     def holds(self, token: Token) -> bool:
         """Whether this process still is the leader with this token."""

@@ -72,8 +72,8 @@ class Renewer:
     Sends: MessageSent to the view keeper, before each message; LeaveCluster, when the service leaves. The answers, when
         what was asked is read back.
     Stores: nothing but the messages.
-    Timers: "renew", each ``renew_ms`` or a little earlier; what was not read back by then is said again. "retry", 0.1 s
-        to half of that, while the log fails.
+    Timers: "renew", each ``interval_s`` or a little earlier; what was not read back by then is said again. "retry",
+        0.1 s to half of ``renew_ms``, while the log fails.
     Gives up: founding, joining and renewing while the service shows no pulse; all, on a final problem.
     """
 
@@ -219,7 +219,8 @@ class Renewer:
             return
         if isinstance(event, RenewMessage | JoinMessage | AdminMessage):
             self._due = False
-            yield After(RENEW, self._settings.renew_ms / 1000 * self._rng.uniform(1 - EARLY, 1))
+            interval_s = self._settings.interval_s(self._news.state)
+            yield After(RENEW, interval_s * self._rng.uniform(1 - EARLY, 1))
         self._busy, self._saying = True, event
         self._sent = MessageSent(seq=event.seq, at_ms=_ms(now), joined=self._joined)
         yield Send(VIEW_KEEPER, self._sent)

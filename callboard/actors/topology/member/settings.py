@@ -13,6 +13,10 @@ KEEP_RECORDS = 100_000
 """Offsets kept before the newest snapshot, for the history: a day of a cluster of two, an hour of one of fifty."""
 
 
+RENEWALS = 3
+"""In the part of a lease that a member counts on, at the least: one may be lost, and one late."""
+
+
 @dataclass(frozen=True, slots=True)
 class MemberSettings:
     """The settings of one incarnation of a member.
@@ -57,3 +61,10 @@ class MemberSettings:
         """Whether it is the leader of a settled view."""
         view = state.view
         return self.is_member(state) and view.leader == self.instance and view.settled == view.epoch
+
+    def interval_s(self, state: ClusterState) -> float:
+        """The time between renewals: less than ``renew_ms`` if the cluster's leases are too short for that."""
+        if state.settings is None:
+            return self.renew_ms / 1000
+        counted_ms = state.settings.lease_ms * (1 - self.margin)
+        return min(self.renew_ms, counted_ms / RENEWALS) / 1000

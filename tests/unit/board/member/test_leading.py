@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from callboard import LeadershipLost, Member, Token
+from callboard import LeadershipLost, Member, NotAnswered, Token
 from callboard.board.member.leadership import may_lead
 from tests.unit.board.member.clusters import Cluster, eventually, run
 from tests.unit.board.member.views import cluster as seen
@@ -155,6 +155,36 @@ def test_a_resource_refuses_a_leader_that_does_not_stop(tmp_path: Path) -> None:
                 await first
         assert [each.leader_epoch for each in counter.refused] == [counter.counted[0].leader_epoch]
         assert len(counter.counted) == 2
+
+    run(scenario, tmp_path)
+
+
+def test_a_member_that_leads_again_begins_after_its_former_work_has_ended(tmp_path: Path) -> None:
+    async def scenario(cluster: Cluster) -> None:
+        member, released, happened = await cluster.add("a"), asyncio.Event(), list[str]()
+
+        async def first() -> None:
+            async with member.leader_lease():
+                happened.append("begins")
+                try:
+                    await asyncio.Event().wait()
+                finally:
+                    await released.wait()
+                    happened.append("ends")
+
+        work = asyncio.create_task(first())
+        await eventually(lambda: bool(happened))
+        cluster.cut("a")
+        await eventually(lambda: not member.topology().is_current)
+        cluster.cut("a", off=False)
+        await eventually(member.is_leader)
+        with pytest.raises(NotAnswered):
+            await member.leader_lease(timeout_s=0.05).acquire()
+        released.set()
+        with pytest.raises(LeadershipLost):
+            await work
+        async with member.leader_lease():
+            assert happened == ["begins", "ends"]
 
     run(scenario, tmp_path)
 

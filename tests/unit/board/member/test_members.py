@@ -10,7 +10,9 @@ import pytest
 from callboard import Callboard, ConfigError, MembershipEnded, NotAnswered, RequestRefused, TopologyEvent
 from callboard.actors.topology.cluster_view import Instance
 from callboard.messages.topology.cluster_state import Health
-from tests.unit.board.member.clusters import QUICK, Cluster, eventually, run
+from callboard.messages.topology.control_messages import RenewMessage
+from callboard.messages.topology.reading import read
+from tests.unit.board.member.clusters import QUICK, TOPIC, Cluster, eventually, run
 from tests.unit.board.member.views import remote
 
 
@@ -61,6 +63,25 @@ def test_a_joiner_adopts_the_id_of_the_cluster(tmp_path: Path) -> None:
         await first.settled()
         second = await cluster.add("b", cluster="another")
         assert (await second.settled()).local_cluster.cluster_id == "shop"
+
+    run(scenario, tmp_path)
+
+
+def test_a_joiner_renews_as_often_as_the_lease_of_the_cluster_needs(tmp_path: Path) -> None:
+    async def scenario(cluster: Cluster) -> None:
+        await cluster.add("a")
+        await cluster.agreed("a")
+        await cluster.add("b", lease_s=1000, renew_s=100, ack_deadline_s=1000)
+        await cluster.agreed("ab")
+        log, renewals = cluster.boards["a"].log, 0
+        after = (await log.bounds(TOPIC)).end
+        async with asyncio.timeout(30):
+            while renewals < 5:
+                await log.wait(TOPIC, after, 1)
+                for record in await log.read(TOPIC, after, 100):
+                    said, after = read(record), record.offset + 1
+                    renewals += isinstance(said, RenewMessage) and said.instance == "b"
+        assert cluster.members["b"].topology().is_current
 
     run(scenario, tmp_path)
 

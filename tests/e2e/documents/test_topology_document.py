@@ -1,0 +1,48 @@
+"""docs/topology.md is true: its service leads, fails over and tells its members, run as it is written there."""
+
+import re
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+from callboard import TopologyEventKind, diff
+from callboard.board.member.member import Member
+from callboard.board.member.options import PROFILES
+
+TEXT = (Path(__file__).resolve().parents[3] / "docs" / "topology.md").read_text(encoding="utf-8")
+PROGRAM = re.findall(r"^```python file=service.py\n(.*?)^```$", TEXT, re.MULTILINE | re.DOTALL)[0]
+
+
+def test_when_the_first_service_is_stopped_the_second_one_leads(tmp_path: Path) -> None:
+    def start(name: str) -> "subprocess.Popen[str]":
+        command = [sys.executable, "service.py", name]
+        return subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+
+    def says(service: "subprocess.Popen[str]", line: str) -> None:
+        assert service.stdout is not None
+        assert any(each.strip() == line for each in service.stdout)
+
+    (tmp_path / "service.py").write_text(PROGRAM)
+    with start("a") as first:
+        try:
+            says(first, "leads")
+            with start("b") as second:
+                try:
+                    says(second, "topology_init a b")
+                    says(first, "topology_changed a b")
+                    first.send_signal(signal.SIGINT)
+                    says(second, "leads")
+                finally:
+                    second.kill()
+        finally:
+            first.kill()
+
+
+def test_every_call_and_every_event_is_in_the_document() -> None:
+    for word in (*TopologyEventKind, *PROFILES["fast"]._fields):
+        assert str(word) in TEXT
+    calls = re.findall(r"`(?:await |async for change in )?member\.(\w+)\(", TEXT)
+    assert {"topology", "settled", "leader_lease", "watch"} <= set(calls)
+    assert all(hasattr(Member, call) for call in calls)
+    assert all(hasattr(diff([], []), call) for call in ("added", "removed", "retained"))
