@@ -132,6 +132,8 @@ class Holder(Generic[C]):
             since = max(held.since, term)
             if claim.leaves and since < 0 and not claim.by_time:
                 return held  # it was refused, by a holder that may still be there
+            if claim.leaves and term not in (held.term, held.offset if held.term < 0 else held.term):
+                return held  # a goodbye that was delayed: it has started again since
             over = held.takes_over if since < 0 else -1  # whether that one was the holder is not known yet
             return replace(claim, since=since, takes_over=max(claim.takes_over, over))
         if takes_over(held, claim):

@@ -39,6 +39,8 @@ def held_by(holder: Holder[Claim]) -> tuple[str, float]:
         pytest.param([claim(1, "a"), goodbye(2, "a", 1)], "nobody", id="one that leaves frees the name"),
         pytest.param([claim(1, "a"), goodbye(2, "a", 1), claim(3, "b")], "b", id="and the next one has it"),
         pytest.param([claim(1, "a"), claim(2, "b"), goodbye(3, "b")], "a", id="one that was refused frees nothing"),
+        pytest.param([claim(1, "a"), claim(2, "a"), goodbye(3, "a", 1)], "a", id="nor does it if it started again"),
+        pytest.param([claim(1, "a"), claim(2, "a"), claim(3, "a", term=2), goodbye(4, "a", 1)], "a", id="long since"),
         pytest.param([claim(1, "a", duration_s=120), claim(2, "b", over=1)], "b", id="however long the lease was"),
         pytest.param([claim(1, "a"), older_version(2, "b", 31)], "b", id="an older version goes by the time"),
         pytest.param([claim(1, "a"), older_version(2, "b", 30)], "a", id="an older version that is early gets nothing"),
