@@ -235,6 +235,8 @@ class Announcer:
                     self._remember()
                 yield self._admit()
                 yield from self._go_on()
+                if now.mono_s - self._began_s >= self._settings.announce_interval_s:
+                    yield from self._announce(now)  # the timer has expired while this one was decided
             case News.HELD:
                 yield from self._dismiss(now)
             case News.REFUSED:

@@ -120,6 +120,19 @@ def test_an_append_that_takes_longer_than_the_interval_does_not_silence_it() -> 
     it.append()
 
 
+def test_a_look_at_the_log_that_takes_longer_than_the_interval_does_not_silence_it() -> None:
+    it = AnnouncerDriver()
+    it.hear()
+    it.append()
+    it.pass_time(12)
+    it.tick("announce")
+    assert not it.asks(Append), "the first one is still looked for"
+    it.look()
+    it.append()
+    it.look()
+    assert len(it.sent(Admitted)) == 2
+
+
 def test_a_failed_announcement_is_made_again() -> None:
     it = AnnouncerDriver().admitted()
     it.pass_time(2)
