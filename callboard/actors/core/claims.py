@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, Self
 
-from callboard.actors.core.lease import Claim, Holder
+from callboard.actors.core.lease import NEVER, Claim, Holder
 from callboard.errors import SchemaTooNew, Undecodable
 from callboard.messages.distribution.topic_messages import ANNOUNCE_S_MAX, DiscoveryMessage, ForgottenMessage, State
 from callboard.messages.headers import open_record
@@ -58,8 +58,8 @@ class NameHolder(Holder[Word]):
 
     __slots__ = ("_name", "_needle", "forgotten")
 
-    def __init__(self, name: str, first: int = -1, me: tuple[str, str] | None = None) -> None:
-        super().__init__(first, me)
+    def __init__(self, name: str, first: int = NEVER) -> None:
+        super().__init__(first)
         self._name, self._needle = name, name.encode()
         self.forgotten = -1
         """The offset at which the subscriber was last forgotten. This alone does not free the name."""

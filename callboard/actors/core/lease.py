@@ -1,10 +1,18 @@
 """Who holds a name: a fold over the claims on a log, so that all readers come to the same answer."""
 
+from bisect import bisect_right
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Generic, TypeVar
 
 ORIGIN = 1
 """A topic that was never trimmed begins at this offset or before."""
+
+NEVER = -1
+"""In place of an offset: before all others, or none."""
+
+CLAIMS_MAX = 32
+"""Claims that a fold keeps: a few for each host, because the claims of one term count once. Anyone can write more."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -16,23 +24,21 @@ class Claim:
         offset: of the claim on the topic.
         time_ns: of its record.
         duration_s: the lease: seconds from the claim on, counted by each observer on its own monotonic clock.
-        takes_over: the offset of the previous holder's last claim, which was followed by silence for a whole lease;
-            -1 for none.
-        term: the offset of the claim that won the name, -1 until the claimant knows that it has the name.
+        takes_over: the offset of the last claim of the previous holder, or of the last of all that might have been it;
+            it was followed by silence for a whole lease. ``NEVER`` for none.
+        term: the offset of the claim that won the name, ``NEVER`` until the claimant knows that it has the name.
         leaves: gives the name up.
         by_time: the claim of an older version, which knows no leases and goes by the times of records.
-        since: found by the fold: the offset of the claim that won the name, -1 if the topic does not show it.
     """
 
     speaker: tuple[str, str]
     offset: int
     time_ns: int
     duration_s: float
-    takes_over: int = -1
-    term: int = -1
+    takes_over: int = NEVER
+    term: int = NEVER
     leaves: bool = False
     by_time: bool = False
-    since: int = -1
 
 
 C = TypeVar("C", bound=Claim)
@@ -48,111 +54,159 @@ def takes_over(held: Claim, claim: Claim) -> bool:
     return 0 <= held.offset == claim.takes_over
 
 
+def _says_more(claim: Claim, before: Claim) -> bool:
+    """Whether nothing is lost if only the claim is folded, and not the one before it."""
+    return claim.speaker == before.speaker and not claim.leaves and before.term <= claim.term != NEVER
+
+
 class Holder(Generic[C]):
-    """Who holds a name after the claims so far, from the first one on the topic.
+    """Who holds a name after the claims so far.
 
     A free name goes to the first claimant, which keeps it until it leaves or another one takes over; see
     ``takes_over``. Other claims have no effect. So exactly one of two that start at once gets the name, and likewise
     of two that take over, without any clock.
+
+    A topic without its beginning need not show who has the name. A claimant that says since when it has the name (its
+    term) is believed, unless another one got it later. Until one says so, each later claimant may be the holder, and
+    those before it remain its rivals. The last claims of what was removed are repeated on the topic, in any order. So
+    the fold keeps its claims, and folds all of them again, by their original offsets, with each older one it hears.
     """
 
-    __slots__ = ("_first", "_freed", "_known", "_me", "last", "rival")
+    __slots__ = ("_claims", "_first", "_free", "_since", "last", "rivals")
 
-    def __init__(self, first: int = -1, me: tuple[str, str] | None = None) -> None:
-        self._me = me  # the reader, no rival of itself
-        self._first = -1  # where the fold began
-        self._freed = -1  # the last claim of a holder that left
-        self._known = False  # whether the name is free while there is no holder
+    def __init__(self, first: int = NEVER) -> None:
+        self._first = first  # of the topic
+        self._claims: list[C] = []  # in the order of their offsets
+        self._start(free=0 <= first <= ORIGIN)
+
+    def _start(self, *, free: bool) -> None:
+        self._free = free  # whether the name is known to be free if there is no holder
+        self._since = NEVER  # the claim that won the name for the holder, if the topic shows it
         self.last: C | None = None
         """The last claim of the holder, or of the last holder if it left."""
-        self.rival: C | None = None
-        """Another candidate, while the topic does not tell which of the two has the name."""
-        self.begin(first)
+        self.rivals: dict[tuple[str, str], C] = {}
+        """By speaker, the last claims of others that may have the name instead of the holder."""
 
     @property
     def claim(self) -> C | None:
         """The holder's last claim, while there is a holder."""
         return None if self.last is None or self.last.leaves else self.last
 
+    @property
+    def kept(self) -> Sequence[C]:
+        """The claims that it has in memory."""
+        return self._claims
+
     def begin(self, first: int) -> None:
         """Note that the topic begins at this offset, unless its beginning is known already."""
         if self._first < 0 <= first:
-            self._first, self._known = first, first <= ORIGIN
+            self._first, self._free = first, first <= ORIGIN
 
     def lose(self, first: int) -> None:
         """Records below were removed unread, or this is another topic: any instance may have got the name meanwhile."""
-        self._first, self._freed, self._known, self.rival = first, -1, False, None
-        self.last = self.last and replace(self.last, offset=-1, since=-1)
+        last = self.last and replace(self.last, offset=first - 1, term=NEVER)
+        self._first, self._claims = first, [last] if last is not None else []
+        self._start(free=False)
+        self.last = last
 
     def settle(self, since: int) -> None:
         """The last speaker has the name, by its claim at the offset ``since``."""
         assert self.last is not None
-        self.last, self.rival = replace(self.last, since=max(self.last.since, since)), None
+        self._since, self.rivals = max(self._since, since), {}
+        self._claims = [replace(self.last, term=self._since)]
 
     def hear(self, claim: C) -> None:
         """Fold the next claim on the topic."""
-        held, term = self.claim, claim.term if claim.term < claim.offset else -1
-        if held is not None:
-            self.last = self._follow(held, claim, term)
-        elif not claim.leaves or self.last is None or term >= 0 or claim.speaker == self.last.speaker:
-            self.last = replace(claim, since=claim.offset if self._known else term)
-        if self.claim is None and (held is not None or term >= 0):
-            self._freed, self._known = claim.offset, True
-        unseen = held is not None and self.last is held and held.offset < self._first and not claim.leaves
-        self._note_rival(claim if unseen and term < 0 else held)  # it may have got the name in what is gone
+        self._keep(claim)
+        self._fold(claim)
 
-    def hear_older(self, claim: C, read_to: int = -1) -> None:
-        """Fold a claim from before the fold's beginning; these may come in any order. It is the claimant's last one
-        before ``read_to``, so a takeover that names it and lies below ``read_to`` counts.
+    def hear_older(self, claim: C, read_to: int | None = None) -> None:
+        """Fold a claim from before the fold's beginning; these may come in any order.
+
+        Args:
+            claim: with its original offset.
+            read_to: it is the claimant's last one below this offset. If the topic begins later than that, the claimant
+                may have spoken up to there.
         """
-        held, last = self.claim, self.last
-        if not self._freed < claim.offset < self._first or (held is not None and claim.leaves):
+        if claim.offset >= self._first:
             return
-        over = held is not None and not claim.by_time and takes_over(held, claim)
-        claim = replace(claim, since=claim.offset if over else claim.term)
-        if last is None or claim.since > last.since or (last.leaves and last.since < 0 and not claim.leaves):
-            newer = held is None or held.by_time or not takes_over(claim, held)
-        else:
-            newer = (claim.speaker, claim.since) == (last.speaker, last.since) and claim.offset > last.offset
-        if newer:
-            self.last = claim
-        elif held is not None and held.since < 0 and held.offset < read_to and takes_over(claim, held):
-            self.last = replace(held, since=held.offset)
-        elif held is not None and held.since < 0 and not claim.by_time and claim.speaker != held.speaker:
-            self.rival = claim
-        self._note_rival(held)
+        if read_to is not None and read_to < self._first:
+            claim = replace(claim, offset=self._first - 1)
+        self._keep(claim)
+        self._start(free=False)
+        for each in self._claims:
+            self._fold(each)
 
-    def _follow(self, held: C, claim: C, term: int) -> C:
-        """The holder's last claim after this one.
+    def _keep(self, claim: C) -> None:
+        """Keep the claim for the next time all are folded, without those just before it that say less."""
+        at = bisect_right(self._claims, claim.offset, key=lambda each: each.offset)
+        if at and (self._claims[at - 1].speaker, self._claims[at - 1].offset) == (claim.speaker, claim.offset):
+            return
+        start = at
+        while start and _says_more(claim, self._claims[start - 1]):
+            start -= 1
+        self._claims[start:at] = [claim]
+        del self._claims[:-CLAIMS_MAX]
 
-        On a trimmed topic, two readers could come to different answers. So a claimant that says since when it has the
-        name is believed, unless the holder got it later. While the holder is not known at all, it may be any claimant.
-        """
-        if claim.speaker == held.speaker:
-            since = max(held.since, term)
-            if claim.leaves and since < 0 and not claim.by_time:
-                return held  # it was refused, by a holder that may still be there
-            if claim.leaves and term not in (held.term, held.offset if held.term < 0 else held.term):
-                return held  # a goodbye that was delayed: it has started again since
-            over = held.takes_over if since < 0 else -1  # whether that one was the holder is not known yet
-            return replace(claim, since=since, takes_over=max(claim.takes_over, over))
-        if takes_over(held, claim):
-            return replace(claim, since=claim.offset)
-        unknown = held.since < 0 and not claim.by_time and (term >= 0 or not claim.leaves)
-        return replace(claim, since=term) if unknown or term > held.since else held
+    def _fold(self, claim: C) -> None:
+        held, term = self.claim, claim.term if claim.term <= claim.offset else NEVER
+        if held is None:
+            self._hear_first(claim, term)
+        elif claim.speaker == held.speaker:
+            self._hear_holder(held, claim, term)
+        elif takes_over(held, claim) or self._covers(held, claim):
+            over = claim.offset if claim.by_time else claim.takes_over
+            since = claim.offset if held.offset >= self._first else over  # another, which is gone, may have been first
+            self._give(claim, term if term > held.offset else since, after=over)
+        elif term > self._since or (self._since == NEVER and not claim.by_time and not claim.leaves):
+            if self._since == NEVER:
+                self.rivals[held.speaker] = held
+            self._give(claim, term, after=term)
+        elif claim.leaves:
+            self.rivals.pop(claim.speaker, None)
+        elif self._may_have_it(held, claim, term):
+            self.rivals[claim.speaker] = claim
+        self._free = self._free and claim.offset >= self._first  # any instance may have got it in what is gone
 
-    def _note_rival(self, before: C | None) -> None:
-        """Note the former holder as a rival if it was not known since when it had the name.
+    def _covers(self, held: C, claim: C) -> bool:
+        """Whether the claim takes over from the holder though it names another claim: a later one of a rival."""
+        if claim.by_time or not held.offset < claim.takes_over < claim.offset:
+            return False
+        rivals = (each.offset for each in self.rivals.values() if each.speaker != claim.speaker)
+        return held.offset >= self._first or claim.takes_over in rivals
 
-        It may have the name still even where the new holder says since when it has it, if it spoke after that: one that
-        has started again does not say it, either.
-        """
-        held = self.claim
-        other = before is not None and held is not None and before.speaker not in (held.speaker, self._me)
-        if before is not None and other and before.since < 0:
-            self.rival = before
-        if held is None or (self.rival is not None and max(self.rival.offset, 0) <= held.since):
-            self.rival = None
+    def _may_have_it(self, held: C, claim: C, term: int) -> bool:
+        """Whether the claimant may have got the name in what is gone, or from a rival."""
+        rivals = (each for each in self.rivals.values() if each.speaker != claim.speaker)
+        if any(takes_over(each, claim) for each in rivals):
+            return True
+        over = claim.takes_over if term == NEVER else NEVER
+        if over >= self._first or any(each.offset == over for each in self._claims):
+            return False  # it did not have the name by then, and came too late to take it over
+        return claim.speaker in self.rivals or (term == NEVER and held.offset < self._first)
+
+    def _hear_first(self, claim: C, term: int) -> None:
+        """Fold a claim while there is no holder."""
+        if not claim.leaves:
+            self._give(claim, claim.offset if self._free else term, after=max(term, claim.takes_over))
+        elif self.last is None or term != NEVER or claim.speaker == self.last.speaker:
+            self.last, self._free = claim, self._free or term != NEVER
+
+    def _hear_holder(self, held: C, claim: C, term: int) -> None:
+        """The holder speaks, or another one in its place after a restart."""
+        if claim.leaves and self._since == term == NEVER and not claim.by_time:
+            return  # it was refused, by a holder that may still be there
+        if claim.leaves and term not in (held.term, held.offset if held.term == NEVER else held.term):
+            return  # a goodbye that was delayed: it has started again since
+        self._give(claim, max(self._since, term), after=term)
+
+    def _give(self, claim: C, since: int, after: int) -> None:
+        """The claimant has the name, unless one of the rivals has it that spoke after that offset."""
+        self.last, self._since = claim, since
+        others = (each for each in self.rivals.values() if each.speaker != claim.speaker)
+        self.rivals = {each.speaker: each for each in others if after == NEVER or each.offset > after}
+        if claim.leaves:
+            self._free = not self.rivals
 
 
 N = TypeVar("N", int, float)

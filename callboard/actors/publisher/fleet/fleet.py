@@ -209,9 +209,9 @@ class Fleet:
         if not isinstance(said, DiscoveryMessage):
             return
         name, holder = said.subscriber, self._holder(said.subscriber, record.offset)
-        known = holder.last
+        known = holder.last, len(holder.kept)
         holder.hear(Heard.of(said, record.offset, record.time_ns, seen_ns=seen_ns, heard_s=self._heard_s(seen_ns, now)))
-        if holder.last is not known:
+        if (holder.last, len(holder.kept)) != known:
             self._heard.put(name, holder, last=True)
         self._dropped.discard(name)
         yield from self._keep_bound()
@@ -233,10 +233,10 @@ class Fleet:
         if not isinstance(said, DiscoveryMessage) or offset < self._forgotten.get(said.subscriber, -1):
             return
         seen_ns, holder = believed_ns(time_ns, now.wall_ns), self._holder(said.subscriber, record.offset)
-        known = holder.last, holder.rival
+        known = holder.last, len(holder.kept)
         heard = Heard.of(said, offset, time_ns, seen_ns=seen_ns, heard_s=self._heard_s(seen_ns, now))
-        holder.hear_older(heard, original.read_to if original else -1)
-        if (holder.last, holder.rival) != known:
+        holder.hear_older(heard, original.read_to if original else None)
+        if (holder.last, len(holder.kept)) != known:
             self._heard.put(said.subscriber, holder, last=False)
             yield from self._keep_bound()
 

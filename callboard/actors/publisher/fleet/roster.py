@@ -42,7 +42,7 @@ class Roster:
         self.pop(name)
         self._holders[name] = holder
         self._holders.move_to_end(name, last=last)
-        self._weights[name] = sum(_weight(word.said) for word in (holder.last, holder.rival) if word is not None)
+        self._weights[name] = sum(_weight(word.said) for word in holder.kept)
         self._bytes += self._weights[name]
 
     def pop(self, name: str) -> None:

@@ -6,7 +6,7 @@ from enum import Enum, auto
 from callboard.actors.core.claims import INTERVALS, LEASE_S_MAX, NameHolder, Word, speaker
 from callboard.actors.core.decision import Done, Effect, Failed, Input, Moment
 from callboard.actors.core.effects import FindBounds, LogRead, ReadLog, TopicBounds
-from callboard.actors.core.lease import LeaseClock
+from callboard.actors.core.lease import NEVER, LeaseClock
 from callboard.actors.subscriber.settings import SubscriberSettings
 from callboard.backends.address import shown
 from callboard.errors import LogReplaced, OffsetOutOfRange
@@ -46,7 +46,8 @@ class LeaseHolder:
 
     **A rival's.** We watch it for its own lease, counted by a ``LeaseClock`` from when we saw its last announcement. If
     no further one appears, we claim the name with the offset of that announcement; the claim counts only if it is still
-    the last one. The holder reads the log too, so it has stopped by itself before. No two clocks are compared.
+    the last one. The holder reads the log too, so it has stopped by itself before. No two clocks are compared. If a
+    shortened topic does not tell which of several has the name, all of them must be silent for the longest lease.
 
     A rival is watched if we are on standby, or if it is our own instance in another place: either we moved here and it
     is dead, or it is a copy of our repository, and speaks. The times of records prove nothing, so a rival that seems
@@ -59,7 +60,7 @@ class LeaseHolder:
         self._name = settings.name
         self._ttl_s = settings.claim_ttl_s
         self._stands_by = settings.standby
-        self._takes_over = self._term = -1  # for the next announcement
+        self._takes_over = self._term = NEVER  # for the next announcement
         self._claim = -1  # the offset of the announcement being decided
         self._mine: DiscoveryMessage | None = None
         self._began_s = self._until_s = float("-inf")
@@ -68,7 +69,7 @@ class LeaseHolder:
         self._former: Word | None = None
         self._position = 0
         self._mark: Record | None = None  # our last announcement as found there
-        self._settled, self._settled_on = -1, ""  # the last one with which the name was ours, and on which log
+        self._settled, self._settled_on = NEVER, ""  # the last one with which the name was ours, and on which log
         self._watched: Word | None = None
         self._watched_on = ""  # the log that has this announcement
         self._clock = LeaseClock()
@@ -145,7 +146,7 @@ class LeaseHolder:
         if bounds.log_id != self._log_id and self.watching:
             self._heard_s, self._watched_on = self._clock.look(now.mono_s), ""
         self._log_id, self._position, self._mark = bounds.log_id, bounds.first, None
-        self._holder = NameHolder(self._name, bounds.first, speaker(self._mine) if self._mine else None)
+        self._holder = NameHolder(self._name, bounds.first)
         return [self._read()] if self.deciding else self.watch()
 
     def _decide(self, read: LogRead, now: Moment) -> tuple[News | None, list[Effect]]:
@@ -161,20 +162,20 @@ class LeaseHolder:
             self._position = read.next
             return None, [self._read()]
         former, self._former, self._claim = self._before_us(mine), self._holder.claim, -1
-        ours = former is None or former.speaker == speaker(mine) or mine.takes_over == former.offset
+        ours = former is None or 0 <= former.offset <= mine.takes_over
         if ours or (self._former is not None and self._former.speaker == speaker(mine)):
             self._holder.fold(own)  # also while another one may have the name: to all others it is our last word
         word = self._holder.claim
         if ours and word is not None and word.offset == claim:
             # The next look begins here, or at the first record if this one is gone from the log.
             self._position, self._mark, self._takes_over = claim, own[0], mine.takes_over
-            self._term = claim if self._term < 0 else self._term
+            self._term = claim if self._term == NEVER else self._term
             self._holder.settle(self._term)
             self._settled, self._settled_on = claim, self._log_id
             self._until_s = self._began_s + word.duration_s
             return News.OURS, []
         self._log_id, self._mark = "", None  # the next one is decided by the whole topic
-        self._takes_over = self._term = -1
+        self._takes_over = self._term = NEVER
         if ours or former is None or not own:
             return News.UNKNOWN, []
         if not self._stands_by and self._seems_alive(former, own[0].time_ns, mine):
@@ -183,13 +184,18 @@ class LeaseHolder:
         self._watched, self._watched_on, self._heard_s = former, read.log_id, self._clock.look(now.mono_s)
         return News.HELD, self.watch()
 
+    def _others(self, mine: DiscoveryMessage) -> list[Word]:
+        """The last announcements of others that may have the name: the holder, and rivals that spoke after the name was
+        last ours.
+        """
+        settled = self._settled if self._settled_on == self._log_id else NEVER
+        rivals = [word for word in self._holder.rivals.values() if word.offset >= settled]
+        words = rivals if self._holder.claim is None else [self._holder.claim, *rivals]
+        return [word for word in words if word.speaker != speaker(mine)]
+
     def _before_us(self, mine: DiscoveryMessage) -> Word | None:
-        """The last announcement of the holder, or of another possible one that spoke after the name was last ours."""
-        word, rival = self._holder.claim, self._holder.rival
-        settled = self._settled if self._settled_on == self._log_id else -1
-        if rival is None or rival.offset < settled:
-            return word
-        return rival if word is not None and word.speaker == speaker(mine) else word
+        """The latest of these: a takeover names it, and so covers them all."""
+        return max(self._others(mine), key=lambda word: word.offset, default=None)
 
     def _seems_alive(self, word: Word, now_ns: int, mine: DiscoveryMessage) -> bool:
         near = abs(now_ns - word.time_ns) <= word.duration_s * 1e9
@@ -199,23 +205,19 @@ class LeaseHolder:
         watched, mine = self._watched, self._mine
         assert watched is not None
         assert mine is not None
-        now_s, known, rival = self._clock.look(now.mono_s, self._gap_s), self._before_us(mine), self._holder.rival
+        now_s, known = self._clock.look(now.mono_s, self._gap_s), self._before_us(mine)
         self._holder.fold(record for record in read.records if record.offset >= self._position)
         self._position, word = read.next, self._before_us(mine)
-        if word is not None and word.speaker == speaker(mine):
-            return self._let_go(-1)  # an announcement of ours that was late
+        if word is None and (known is not None or self._holder.claim is not None):
+            return self._let_go(NEVER)  # it left, or an announcement of ours was late
         if word is not None and (word.offset != watched.offset or self._watched_on != self._log_id):
             speaks = word.offset > watched.offset and self._watched_on == self._log_id
             self._watched, self._watched_on, self._heard_s = word, self._log_id, now_s
             if speaks and not self._stands_by:
                 self._watched = None
                 return self._refuse(word), []
-        elif word is None and known is not None:
-            return self._let_go(-1)
-        elif self._holder.rival not in (None, rival):
-            self._heard_s = now_s
         elif now_s - self._heard_s > PATIENCE * self._silence_s:
-            return self._let_go(watched.offset if self._watched_on == self._log_id else -1)
+            return self._let_go(watched.offset if self._watched_on == self._log_id else NEVER)
         return None, self.watch()
 
     def _forgotten(self, word: Word) -> bool:
@@ -223,9 +225,10 @@ class LeaseHolder:
 
     @property
     def _silence_s(self) -> float:
-        """Seconds for which the watched holder must be silent, and another one that may have the name."""
-        own_s = self._mine.lease_ms / 1000 if self._mine else LEASE_S_MAX
-        words = [word for word in (self._watched, self._holder.rival) if word is not None]
+        """Seconds for which the watched holder must be silent, and all others that may have the name."""
+        assert self._mine is not None
+        own_s, watched = self._mine.lease_ms / 1000, [self._watched] if self._watched is not None else []
+        words = [*watched, *self._others(self._mine)]
         return max(min(word.duration_s, own_s) if self._forgotten(word) else word.duration_s for word in words)
 
     @property

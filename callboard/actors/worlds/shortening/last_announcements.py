@@ -84,8 +84,9 @@ class LastAnnouncements(TopicFold):
     @property
     def members(self) -> Mapping[str, LastWord]:
         """By subscriber, the announcement that counts in the fleet; without forgotten ones."""
-        lasts = ((name, holder.last) for name, holder in self._holders.items())
-        return {name: self._words[name][last.said.subscriber_instance] for name, last in lasts if last is not None}
+        lasts = ((name, holder.last) for name, holder in self._holders.items() if holder.last is not None)
+        words = ((name, self._words.get(name, {}).get(last.said.subscriber_instance)) for name, last in lasts)
+        return {name: word for name, word in words if word is not None}
 
     def needed(self) -> Iterable[int]:
         """The last announcement of every repository and archive, and for forgotten ones the record that says so."""

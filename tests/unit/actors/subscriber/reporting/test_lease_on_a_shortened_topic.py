@@ -31,3 +31,24 @@ def test_a_name_is_not_taken_over_beside_one_that_may_have_it_and_started_again(
     it.look()
     assert it.sent(Admitted)
     assert it.now.mono_s > began_s + 30
+
+
+def test_of_three_that_may_have_the_name_all_must_be_silent_for_the_longest_lease_and_the_last_is_named() -> None:
+    it = AnnouncerDriver(standby=True)
+    it.others_say("removed")
+    it.others_say("one")
+    it.others_say("two", lease_ms=60_000)
+    it.others_say("three", lease_ms=3_000)
+    it.trim(2)
+    it.claim()
+    for _ in range(20):
+        it.look_in_vain()
+    it.others_say("two", lease_ms=60_000)
+    it.look()
+    again_s = it.now.mono_s
+    while not it.asks(Append):
+        it.look_in_vain()
+    assert it.append().takes_over == 6
+    it.look()
+    assert it.sent(Admitted)
+    assert it.now.mono_s > again_s + 60
