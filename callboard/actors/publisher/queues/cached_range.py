@@ -9,7 +9,6 @@ from callboard.messages.event import replaced
 SLACK = 16
 """The fraction of the bound evicted at a time, or exceeded while reading: moving arrays is costly."""
 
-
 SEGMENT = 5_000
 """Offsets read at a time towards older packages, as a fraction of the index: other readers of the log
 wait no longer than for one piece, and a query for a short queue does not wait for a longer one to be counted."""
@@ -18,6 +17,15 @@ SEGMENT_PART = 50
 
 class CachedRange:
     """The index of a contiguous range up to the newest package, and figures by block for what lies before it.
+
+    ::
+
+        first           start            index.start          index.stop
+          | not known yet | blocks: figures | index: columns    | new packages
+
+    Two things are read by the older poller, at most one of each at a time. A *range* is wanted where packages are not
+    known: before ``start`` (``reach``), or in the gap that a restarted tail poller leaves before a new index (``add``).
+    ``fill`` collects it, ``finish`` joins it to the rest. A *block* is loading when an answer needs its columns again.
 
     At most ``max_entries`` packages are in the index, the newest ones, with 1/16 more while older ones are read, and
     a quarter more in the columns of the blocks used last. Of other blocks only figures are kept, so a queue may reach
@@ -34,11 +42,11 @@ class CachedRange:
         self.older = OlderBlocks()
         self.first = 0
         """Where the log began when last checked."""
-        self._reading: PackageIndex | None = None
-        self._read: list[Block] = []  # the part being read that does not fit in memory
-        self._stop = 0  # the end of the range being read
-        self._gap = False  # it lies between the blocks and the index, not before both
-        self._block: tuple[Block, PackageIndex] | None = None  # the block whose columns are being read
+        self._reading: PackageIndex | None = None  # of the range being read
+        self._overflow: list[Block] = []  # its part that does not fit in memory
+        self._read_stop = 0  # its end
+        self._in_gap = False  # it lies between the blocks and the index, not before both
+        self._block: tuple[Block, PackageIndex] | None = None  # the block whose columns are being read, and those
         self._max_entries = max_entries
         self._slack = max_entries // SLACK
 
@@ -51,7 +59,7 @@ class CachedRange:
     def start(self) -> int:
         """Everything from here on is known."""
         assert self.index is not None
-        return self.older.start if self.older.blocks and not self._gap else self.index.start
+        return self.older.start if self.older.blocks and not self._in_gap else self.index.start
 
     @property
     def publishers(self) -> tuple[str, ...]:
@@ -89,7 +97,7 @@ class CachedRange:
         offsets, skip = older
         return (*offsets, *self.index.queue(wanted).page(skip, limit - len(offsets)))
 
-    # New packages, and ranges read.
+    # New packages, and what the older poller reads.
 
     def add(self, seen: PackagesSeen) -> bool:
         """Add what the tail poller saw. Return whether it is from another log, so that all else is void."""
@@ -103,15 +111,15 @@ class CachedRange:
             self._stop_loading()
         elif seen.start > index.stop:
             # The tail poller restarted and missed some: keep what is known and read what lies between.
-            if self._gap:
+            if self._in_gap:
                 self.older.clear()
             self._stop_reading()
-            self._reading, self._gap, self._stop = index, True, seen.start
+            self._reading, self._in_gap, self._read_stop = index, True, seen.start
             self.index = index = PackageIndex(seen.log_id, seen.start)
             self.resume()
         index.add(seen)
         if len(index) > self._max_entries:
-            if self._gap:
+            if self._in_gap:
                 self.older.clear()
                 self._stop_reading()
             self.older.after([Block.of(index.cut(len(index) - self._max_entries + self._slack))])
@@ -120,26 +128,26 @@ class CachedRange:
     def reach(self, offset: int) -> None:
         """Begin to read the newest part between ``offset`` and the known range, unless a read is running."""
         if self._reading is None and self.index is not None:
-            self._stop = self.start
+            self._read_stop = self.start
             segment = max(SEGMENT, len(self.index) // SEGMENT_PART)
-            start = max(offset, self._stop - segment)
+            start = max(offset, self._read_stop - segment)
             if self.older.blocks:
-                start = max(self._stop - max(self._slack, 1), 0)  # a whole block
+                start = max(self._read_stop - max(self._slack, 1), 0)  # a whole block
             self._reading = PackageIndex(self.index.log_id, start)
             self.resume()
 
     def resume(self) -> None:
         """Want the missing part of the range being read."""
         if self._reading is not None:
-            self.wanted = RangeWanted(log_id=self._reading.log_id, start=self._reading.stop, stop=self._stop)
+            self.wanted = RangeWanted(log_id=self._reading.log_id, start=self._reading.stop, stop=self._read_stop)
 
     def fill(self, seen: PackagesSeen) -> None:
         """Add what the older poller read, if it continues a range being read."""
         reading = self._reading
-        if reading is not None and _continues(reading, seen, self._stop):
+        if reading is not None and _continues(reading, seen, self._read_stop):
             reading.add(seen)
             if len(reading) > self._room + self._slack:
-                self._read.append(Block.of(reading.cut(len(reading) - self._room)))
+                self._overflow.append(Block.of(reading.cut(len(reading) - self._room)))
         if self._block is not None and _continues(self._block[1], seen, self._block[0].stop):
             self._block[1].add(seen)
 
@@ -153,11 +161,11 @@ class CachedRange:
         if (done.start, done.stop) != (wanted.start, wanted.stop):
             return False
         if done.problem:
-            if self._gap:
+            if self._in_gap:
                 self.older.clear()
             self._stop_reading()
             return True
-        if reading.stop < self._stop:
+        if reading.stop < self._read_stop:
             self.resume()  # some piece got lost
         else:
             self._join(reading, index)
@@ -171,7 +179,7 @@ class CachedRange:
         self.index.trim(first)
         if self.older.trim(first):
             self._stop_loading()
-            if not self._gap:
+            if not self._in_gap:
                 self._stop_reading()
         if self.index.start != start:
             self.older.clear()
@@ -181,24 +189,25 @@ class CachedRange:
     def _room(self) -> int:
         """How many of the packages being read fit in the index; the others become blocks."""
         assert self.index is not None
-        if self.older.blocks and not self._gap:
+        if self.older.blocks and not self._in_gap:
             return 0
         return max(self._max_entries - len(self.index), 0)
 
     def _join(self, reading: PackageIndex, index: PackageIndex) -> None:
-        if len(reading) > self._room or (self.older.blocks and not self._gap):
-            self._read.append(Block.of(reading.cut(len(reading) - self._room)))
-        if self._gap:
-            self.older.after(self._read)
+        """The range is read: its newest packages go into the index if it reaches that, the others into blocks."""
+        if len(reading) > self._room or (self.older.blocks and not self._in_gap):
+            self._overflow.append(Block.of(reading.cut(len(reading) - self._room)))
+        if self._in_gap:
+            self.older.after(self._overflow)
         else:
-            self.older.before(self._read)
+            self.older.before(self._overflow)
         if reading.stop == index.start:
             index.prepend(reading)
         self._stop_reading()
 
     def _stop_reading(self) -> None:
         self._reading = self.wanted = None
-        self._gap, self._read = False, []
+        self._in_gap, self._overflow = False, []
 
     def _load(self) -> None:
         """Read the block that an answer lacks, unless one is being read already."""
@@ -207,6 +216,7 @@ class CachedRange:
             self.loading = RangeWanted(log_id=self.log_id, start=block.start, stop=block.stop)
 
     def _loaded(self, done: RangeDone) -> bool:
+        """The block is read. Return whether it is given up."""
         assert self._block is not None
         block, index = self._block
         self._stop_loading()
@@ -221,4 +231,5 @@ class CachedRange:
 
 
 def _continues(index: PackageIndex, seen: PackagesSeen, stop: int) -> bool:
+    """Whether these packages leave no gap behind the index, and do not go beyond ``stop``."""
     return seen.log_id == index.log_id and index.start <= seen.start <= index.stop and seen.stop <= stop

@@ -36,7 +36,13 @@ STATE_OF = {NextStep.WAIT: State.WAITING, NextStep.RETRY: State.RETRYING, NextSt
 
 
 class NextPackage:
-    """Decides about one package after another, and updates the ledger accordingly."""
+    """Decides about one package after another, and updates the ledger accordingly.
+
+    ``work`` takes the package at the head of the backlog. ``_judge`` says what becomes of it: it leaves without an
+    import, waits for a gate, cannot be read, or is imported, in a batch with those behind it (``_attempt``). The
+    importer performs the import, and then calls ``move_on``, or ``failed``. A failed package is retried after a while,
+    or given up, by its verdict (``_carry_out``).
+    """
 
     def __init__(
         self, settings: SubscriberSettings, rng: Random, state: LedgerState, backlog: Backlog, golden: GoldenGate | None
@@ -47,8 +53,8 @@ class NextPackage:
         self._backlog = backlog
         self.gates = gates(golden)
         """The gates that a package must pass."""
-        self._received: dict[int, tuple[Record, Received]] = {}  # opened, by offset
-        self._held = quarantine.HeldPaths(())
+        self._received: dict[int, tuple[Record, Received]] = {}  # records and what is in them, by offset
+        self._held = quarantine.HeldPaths(())  # the paths of packages in quarantine
         self.tries = 0
         """Attempts at this package by this incarnation; the ledger has those that count."""
         self.waits = False
@@ -56,7 +62,7 @@ class NextPackage:
         self.gate: Wait | None = None
         """What the package at the head waits for."""
         self.full = ""
-        """How many statuses wait, if the outbox is full."""
+        """That the outbox is full, and how many statuses wait in it; else empty."""
         self.failure = Failure()
         """Why the package could not be imported."""
         self.publishers: set[str] = set(settings.follows)
@@ -177,6 +183,7 @@ class NextPackage:
         return Outcome(it, Status.HELD, f"waits for offset {before.offset}, which is in quarantine")
 
     def _attempt(self, head: Received, now: Moment) -> Iterator[Decided]:
+        """Import the package at the head, unless the importer died of it too often."""
         ledger = self._state.ledger
         tried = ledger.attempts if ledger.attempt_offset == head.offset else 0
         if died_too_often(tried, self._settings.max_retries):
@@ -205,6 +212,7 @@ class NextPackage:
         return batch
 
     def _carry_out(self, verdict: NextStep, head: Received, error: CallboardError, now: Moment) -> Iterator[Decided]:
+        """Give the failed package up, or start the timer of its retry."""
         reason = ledger_changes.text(error)
         if verdict is NextStep.GIVE_UP:
             yield from self._give_up(head, reason, now)
@@ -218,6 +226,7 @@ class NextPackage:
         yield After(RETRY, delay_s)
 
     def _give_up(self, head: Received, reason: str, now: Moment) -> Iterator[Decided]:
+        """Leave the package, or block the queue until a command comes, as the settings say."""
         yield note("import.given_up", "error", offset=head.offset, reason=reason)
         end = given_up(self._state.ledger, head.message, self._settings)
         if isinstance(end, Status):
