@@ -7,6 +7,7 @@ from callboard.messages.topology.control_messages import (
     AdminMessage,
     Evidence,
     JoinMessage,
+    LeaderMessage,
     LeaveMessage,
     PropertiesMessage,
     ProposeMessage,
@@ -41,6 +42,8 @@ def about(event: MemberEvent) -> str:  # noqa: PLR0911 - one line a message
         case SuspectMessage():
             verb = "no longer suspects" if event.withdrawn else "suspects"
             return f"{who}: {verb} {event.target}{because(event.reason)}"
+        case LeaderMessage():
+            return f"{who}: writes {len(event.payload)} bytes as the leader of epoch {event.leader_epoch}"
         case AdminMessage():
             return f"{shortened(event.author) or who}: {command(event)}{because(event.reason)}"
         case SnapshotMessage():

@@ -156,6 +156,22 @@ def test_an_eviction_is_explained_with_its_evidence_and_what_was_refused_before(
     staged(work, cluster)
 
 
+def test_what_a_former_leader_wrote_is_among_the_refusals_before_the_next_view():
+    cluster = Cluster("a", "b")
+    former = cluster.state.view.leader_epoch
+    cluster.command(transfer="b")
+    cluster.lead("a", former)
+    cluster.lead("b")
+    cluster.join("c")
+
+    async def work(stage: Stage) -> None:
+        found = await stage.board.topology.explain(cluster.state.view.epoch)
+        [refusal] = found.refusals
+        assert (refusal.reason, refusal.what) == ("not_leading", f"a: writes 1 bytes as the leader of epoch {former}")
+
+    staged(work, cluster)
+
+
 def test_a_view_that_the_next_one_superseded_names_who_had_not_acknowledged_it():
     cluster = eventful()
 
