@@ -24,6 +24,9 @@ OTHER = ConnectorKey("old", b"x" * 32)
 
 PATH = "/callboard/topology"
 QUICK = Timing(interval_ms=100, timeout_ms=2_000, stable_factor=3)
+PATIENT = Timing(interval_ms=100, timeout_ms=30_000, stable_factor=3)
+"""Exchanges as often, with announcements that do not expire within a test, however slow it is."""
+
 SLOW = Timing(interval_ms=60_000, timeout_ms=120_000, stable_factor=3)
 """Exchanges that nothing but a change can cause within a test."""
 

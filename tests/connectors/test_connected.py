@@ -4,7 +4,7 @@ import socket
 
 import pytest
 
-from tests.connectors.parties import QUICK, SLOW, Party, eventually, run
+from tests.connectors.parties import PATIENT, QUICK, SLOW, Party, eventually, run
 
 
 def unused() -> str:
@@ -45,7 +45,7 @@ async def test_a_change_is_announced_at_once_and_passed_on():
 
 @run
 async def test_the_service_is_told_of_changes_only():
-    async with Party("b") as b, Party("a", b.url) as a:
+    async with Party("b", timing=PATIENT) as b, Party("a", b.url, timing=PATIENT) as a:
         await eventually(lambda: a.knows)
         a.change()
         await eventually(lambda: b.knows == {"a": "1"})

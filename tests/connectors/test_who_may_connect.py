@@ -14,7 +14,7 @@ from cryptography.x509.oid import NameOID
 
 from callboard.connectors import ConnectorSettings, Tls
 from callboard.errors import ConfigError
-from tests.connectors.parties import NEW, OLD, PATH, Party, Stranger, eventually, run
+from tests.connectors.parties import NEW, OLD, PATH, PATIENT, Party, Stranger, eventually, run
 from tests.unit.actors.topology.test_announcements import cluster, said
 
 NOW = datetime.now(UTC)
@@ -66,7 +66,7 @@ async def test_both_versions_of_ip_work(host):
 
 @run
 async def test_a_key_is_changed_while_messages_are_on_the_way_and_nobody_is_lost():
-    async with Party("b") as b, Party("a", b.url, listens=False) as a:
+    async with Party("b", timing=PATIENT) as b, Party("a", b.url, listens=False, timing=PATIENT) as a:
         seen, problems = [], []
 
         async def some_exchanges() -> None:
