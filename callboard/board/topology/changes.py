@@ -84,7 +84,8 @@ def _told(step: Step) -> tuple[str, tuple[str, ...], str]:
     if isinstance(event, AdminMessage):
         kind, target = _command_kind(event, before)
         by = shortened(event.author) or event.instance
-        return kind, (target,) if target else (), f"command of {by}: {command(event)}{because(event.reason)}"
+        what = f"{by} founded the cluster" if kind == "founded" else f"command of {by}: {command(event)}"
+        return kind, (target,) if target else (), what + because(event.reason)
     return "", (), ""
 
 

@@ -49,7 +49,9 @@ def missing(reading: Reading) -> str:
     """What the reading could not know, because it was trimmed."""
     if reading.unknown:
         return f"{trimmed(0, reading.first)}, and no snapshot is there from which the state is known"
-    return trimmed(0, reading.start) if reading.start > 1 else ""
+    if reading.first <= 1:
+        return ""
+    return f"{trimmed(0, reading.first)}, so that changes before offset {reading.start} are unknown"
 
 
 async def watch(board: BoardContext, after: int | None) -> AsyncGenerator[ClusterChange, None]:

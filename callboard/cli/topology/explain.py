@@ -41,7 +41,7 @@ def explain(
 def _lines(found: ViewExplanation) -> Iterator[str]:
     change = found.change
     ago = age((time.time_ns() - change.time_ns) / 1e9)
-    yield f"view {change.epoch} was made {ago} ago by a {found.record} of {change.by}: {change.what}"
+    yield f"view {change.epoch} was made {ago} ago, by the {found.record} of {change.by}: {change.what}"
     yield f"members: {named(change.members) or 'none'}; leader: {change.leader or 'none'}; view before: " + (
         str(found.previous_epoch) if found.previous_epoch >= 0 else "none"
     )

@@ -67,7 +67,7 @@ def looked_at_and_commanded(terminal: Terminal, log: str) -> None:
     assert "1  edge-1  leader" in shown
     assert "zone = east" in terminal.out("topology", "--details", *place)
     told = terminal.out("topology", "history", *place)
-    assert "command of ann: configure cluster shop" in told
+    assert "ann founded the cluster" in told
     assert f"view {second} settled after" in told
     explained = terminal.out("topology", "explain", str(second), *place)
     assert "edge-2 joined" in explained

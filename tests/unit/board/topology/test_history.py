@@ -89,7 +89,8 @@ def test_history_of_a_trimmed_topic_says_what_is_gone():
         await stage.log.trim(TOPIC, Retention(below_offset=trimmed_to))
         found = await stage.board.topology.history()
         assert [each.kind for each in found.items] == ["left"]
-        assert found.missing == f"offsets 0 to {trimmed_to - 1} are no longer on the log"
+        gone = f"offsets 0 to {trimmed_to - 1} are no longer on the log"
+        assert found.missing == f"{gone}, so that changes before offset {trimmed_to} are unknown"
         await stage.log.trim(TOPIC, Retention(below_offset=trimmed_to + 1))
         found = await stage.board.topology.history()
         assert (found.items, found.complete) == ((), False)
