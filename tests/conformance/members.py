@@ -1,8 +1,9 @@
 """Members on a log, in real time: what every log has to carry. Leases are short, and no speed is asserted."""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
+from typing import Any
 
 from callboard.actors.core.agent import AgentSpec, World
 from callboard.actors.runtime import SystemClock, start_agent
@@ -44,11 +45,11 @@ class Cluster:
         self._stack.push_async_callback(log.close)
         return log
 
-    async def start(self, instance: str, incarnation: str = "", **options: object) -> Member:
+    async def start(self, instance: str, incarnation: str = "", **options: Any) -> Member:
         log = self.log()
-        settings = MemberSettings(
-            self.topic, instance, incarnation or f"{instance}1", QUICK, renew_ms=400, **options  # type: ignore[arg-type]
-        )
+        life = incarnation or f"{instance}1"
+        its = {"founding": QUICK, "renew_ms": 400} | options
+        settings = MemberSettings(self.topic, instance, life, **its)
         member = Member(settings, lambda: SystemClock().now().mono_s)
         member.world = FaultyWorld(log)
 
@@ -116,3 +117,19 @@ async def a_replaced_topic_ends_the_standing(harness: LogHarness) -> None:
         await until(lambda: a.problem is MemberProblem.LOG_REPLACED)
         assert not a.stands
     await other.close()
+
+
+async def a_restarted_server_costs_no_view(open_log: Open, restart: Callable[[], Awaitable[None]]) -> None:
+    patient = ClusterSettings(cluster_id="blue")
+    async with cluster_on(open_log) as cluster:
+        a = await cluster.start("a", founding=patient)
+        await until(lambda: a.leads)
+        b = await cluster.start("b", founding=patient)
+        await until(agreed("a b", a, b))
+        epoch, until_ms = a.state.view.epoch, a.news.standing_until_ms
+
+        await restart()
+
+        await until(lambda: min(each.news.standing_until_ms for each in (a, b)) > until_ms + 5_000)
+        assert [a.state.view.epoch, b.state.view.epoch] == [epoch, epoch]
+        assert [a.problem, b.problem] == [None, None]
