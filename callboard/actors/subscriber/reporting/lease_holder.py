@@ -166,7 +166,8 @@ class LeaseHolder:
         if ours or (self._former is not None and self._former.speaker == speaker(mine)):
             self._holder.fold(own)  # also while another one may have the name: to all others it is our last word
         word = self._holder.claim
-        if ours and word is not None and word.offset == claim:
+        late = now.mono_s >= self._began_s + mine.lease_ms / 1000  # what was said before it may be gone from the topic
+        if ours and not late and word is not None and word.offset == claim:
             # The next look begins here, or at the first record if this one is gone from the log.
             self._position, self._mark, self._takes_over = claim, own[0], mine.takes_over
             self._term = claim if self._term == NEVER else self._term

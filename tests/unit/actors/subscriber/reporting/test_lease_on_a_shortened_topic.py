@@ -52,3 +52,20 @@ def test_of_three_that_may_have_the_name_all_must_be_silent_for_the_longest_leas
     it.look()
     assert it.sent(Admitted)
     assert it.now.mono_s > again_s + 60
+
+
+def test_a_claim_that_is_looked_up_after_its_lease_does_not_get_a_name_whose_holder_is_gone_from_the_topic() -> None:
+    it = AnnouncerDriver(standby=True)
+    it.others_say("holder")
+    it.hear()
+    it.append()
+    it.others_say("holder", term=1)
+    it.pass_time(31)
+    it.trim(2)
+    it.look()
+    it.tick("again")
+    it.append()
+    it.look()
+    assert not it.sent(Admitted)
+    it.look_in_vain()
+    assert not it.asks(Append), "it stands by"
