@@ -3,6 +3,7 @@
 import re
 import zlib
 from dataclasses import dataclass
+from functools import lru_cache
 from struct import pack
 from typing import NamedTuple
 
@@ -104,6 +105,7 @@ def packed(announcement: Announcement) -> bytes:
         announcement = replaced(announcement, clusters=announcement.clusters[: len(announcement.clusters) // 2])
 
 
+@lru_cache(maxsize=8)  # most announcements are the neighbour's last one again, and decoding is most of the work
 def unpacked(text: bytes) -> Announcement:
     """The announcement. Raises ``Undecodable`` if it is damaged, or out of the limits."""
     most = _plain_bytes_max(text)

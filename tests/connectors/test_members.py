@@ -38,7 +38,8 @@ def test_members_of_connected_clusters_see_each_other_in_their_topology(tmp_path
 
     async def scenario() -> None:
         async with Cluster(tmp_path / "a") as one, Cluster(tmp_path / "b") as other:
-            a, b = await one.add("a", cluster="red"), await other.add("b", cluster="blue")
+            a = await one.add("a", cluster="red", lease_s=30)
+            b = await other.add("b", cluster="blue", lease_s=30)
             await a.settled()
             await b.settled()
 
@@ -50,10 +51,9 @@ def test_members_of_connected_clusters_see_each_other_in_their_topology(tmp_path
                     assert [cluster.cluster_id for cluster in a.topology().clusters] == ["red", "blue"]
                     await b.set_properties({"zone": "west"})
                     await eventually(lambda: a.topology().instances[1].properties == {"zone": "west"})
-                    await other.add("c")
+                    await other.add("c", lease_s=30)
                     await eventually(lambda: seen(a) == ["a", "b", "c"])
-                    assert a.is_leader()
-                    assert b.is_leader()
+                    await eventually(lambda: a.is_leader() and b.is_leader())
 
                 await connected(key, url)(b, calling)
                 await eventually(lambda: seen(a) == ["a"])
