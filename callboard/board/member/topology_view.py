@@ -25,9 +25,8 @@ class Validity:
 class TopologyView:
     """The instances of all known clusters. It never changes, except that it stops being current, once.
 
-    ``remote`` are the other clusters; one that has an instance of the local cluster, or of one before it, is left out.
-    Raises ``RequestRefused`` unless exactly one instance is local, all ids differ, and one instance leads each cluster
-    (none before the first agreement).
+    ``remote`` are the other clusters, as they were announced. Raises ``RequestRefused`` unless, in the local cluster,
+    exactly one instance is local, all ids differ, and one instance leads (none before the first agreement).
     """
 
     local_cluster: ClusterView
@@ -41,13 +40,6 @@ class TopologyView:
         if len(ids) != len(cluster.instances) or local != 1 or leaders != (cluster.epoch >= 0):
             what = f"{len(cluster.instances)} instances with {len(ids)} ids; {local} are local and {leaders} lead"
             raise RequestRefused(f"cluster {cluster.cluster_id!r:.80} has {what}")
-        apart = []
-        for other in self.remote:
-            theirs = {each.instance for each in other.instances}
-            if theirs and ids.isdisjoint(theirs):
-                apart.append(other)
-                ids |= theirs
-        object.__setattr__(self, "remote", tuple(apart))
 
     @property
     def is_current(self) -> bool:
@@ -73,8 +65,18 @@ class TopologyView:
 
     @property
     def clusters(self) -> tuple[ClusterView | RemoteCluster, ...]:
-        """All clusters, the local one first. Two with the same id are the halves of a split cluster."""
-        return (self.local_cluster, *self.remote)
+        """All clusters, the local one first. One that has an instance of a cluster before it is left out.
+
+        Two with the same id are the halves of a split cluster.
+        """
+        taken = {each.instance for each in self.local_cluster.instances}
+        apart: list[ClusterView | RemoteCluster] = [self.local_cluster]
+        for other in self.remote:
+            theirs = {each.instance for each in other.instances}
+            if theirs and taken.isdisjoint(theirs):
+                apart.append(other)
+                taken |= theirs
+        return tuple(apart)
 
     @property
     def instances(self) -> tuple[AnyInstance, ...]:
