@@ -58,10 +58,11 @@ async def carry_out(
         reason=reason, **command,  # type: ignore[arg-type]  # one of its commands
     )  # fmt: skip
     _try(state, message)
+    own = Reading(reading.log, reading.topic, reading.log_id, reading.first, state)  # others may advance the board's
     now_ns, key = board.now_ns(), message.incarnation
     record = new_record(message, record_id=key, time_ns=now_ns, producer=message.author, key=key)
     [offset] = await board.log.append(reading.topic, [record])
-    return await _verdict(reading, message, offset, timeout_s)
+    return await _verdict(own, message, offset, timeout_s)
 
 
 def demand_cluster(reading: Reading | None) -> ClusterState:
@@ -112,9 +113,8 @@ async def _verdict(reading: Reading, message: AdminMessage, offset: int, timeout
     """The verdict on the record, read back from the log."""
     try:
         async with asyncio.timeout(timeout_s):
-            own = Reading(reading.log, reading.topic, reading.log_id, reading.first, reading.state)
             while True:
-                async for each in own.steps(offset + 1):
+                async for each in reading.steps(offset + 1):
                     if each.record.offset == offset:
                         verdict, state = each.verdict, each.after
                         return ClusterCommandResult(

@@ -1,6 +1,5 @@
 """What doctor finds in a cluster."""
 
-
 from callboard.backends.examination import Finding, Level
 from callboard.backends.log import Retention
 from callboard.board.topology.checkup import examine_cluster

@@ -160,6 +160,21 @@ def test_of_two_commands_at_once_one_is_carried_out_and_the_other_told_to_look_a
     staged(work, cluster)
 
 
+def test_a_verdict_is_known_also_if_the_board_looks_at_the_cluster_meanwhile():
+    async def work(stage: Stage) -> None:
+        topology, append = stage.board.topology, stage.log.append
+
+        async def looking(topic: str, records: Sequence[NewRecord]) -> list[int]:
+            offsets = await append(topic, records)
+            assert (await topology.view()).frozen
+            return offsets
+
+        stage.log.append = looking  # type: ignore[method-assign]
+        assert (await topology.freeze(timeout_s=5)).accepted
+
+    staged(work, Cluster("a"))
+
+
 def test_a_command_renews_no_lease_not_even_of_a_member_with_the_name_of_operators():
     cluster = Cluster()
     cluster.join(OPERATOR)
