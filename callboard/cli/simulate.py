@@ -1,28 +1,53 @@
-"""``callboard simulate``: simulates whole fleets in virtual time; a seed decides all failures."""
+"""``callboard simulate``: simulates whole fleets, or clusters, in virtual time; a seed decides all failures."""
 
 import os
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any, Generic
 
 import typer
 
 from callboard.cli.terminal import output
 from callboard.cli.terminal.exit_codes import FOUND
 from callboard.errors import RequestRefused
-from callboard.testing.simulation import Outcome, Plan, campaign, plan, run, run_seed, shrink
-from callboard.testing.simulation.distribution.run import COUNTED
-from callboard.testing.simulation.engine.coverage import missing, table
+from callboard.testing.simulation.distribution import plan as fleet_plans
+from callboard.testing.simulation.distribution import run as fleets
+from callboard.testing.simulation.engine.campaign import campaign
+from callboard.testing.simulation.engine.coverage import EFFECTS, missing, table
 from callboard.testing.simulation.engine.fates import Fault
-from callboard.testing.simulation.planted import BUGS, SEEDS_MAX, Finding, hunt
+from callboard.testing.simulation.engine.outcome import Outcome, P
+from callboard.testing.simulation.engine.shrink import shrink
+from callboard.testing.simulation.planted import BUGS, CLUSTER_BUGS, SEEDS_MAX, Finding, hunt
+from callboard.testing.simulation.topology import plan as cluster_plans
+from callboard.testing.simulation.topology import run as cluster_runs
 
 NOTHING = "none"
 """The empty list of acts or faults."""
 
 SHOWN_S = 10.0
 """Seconds between two lines of progress."""
+
+
+@dataclass(frozen=True, slots=True)
+class Simulated(Generic[P]):
+    """What is simulated: how a seed is planned and run, what is counted, and which bugs can be planted."""
+
+    plan: Callable[[int], P]
+    run: Callable[[P], Outcome[P]]
+    run_seed: Callable[[int], Outcome[P]]
+    counted: Iterable[str]
+    effects: tuple[str, ...]
+    bugs: Collection[str]
+
+
+FLEETS = Simulated(fleet_plans.plan, fleets.run, fleets.run_seed, fleets.COUNTED, EFFECTS, BUGS)
+CLUSTERS = Simulated(
+    cluster_plans.plan, cluster_runs.run, cluster_runs.run_seed, cluster_runs.COUNTED, (), CLUSTER_BUGS
+)
 
 
 def simulate(
@@ -36,18 +61,21 @@ def simulate(
     keep: Annotated[bool, typer.Option("--keep", help="Add failing seeds to that file.")] = False,
     complete: Annotated[bool, typer.Option("--complete", help="Fail if a fault never met an effect.")] = False,
     planted: Annotated[bool, typer.Option("--planted", help="Look for planted bugs instead.")] = False,
+    clusters: Annotated[bool, typer.Option("--clusters", help="Simulate clusters of members instead.")] = False,
     processes: Annotated[int, typer.Option(min=1, help="Seeds run in parallel.")] = os.cpu_count() or 1,
 ) -> None:
-    """Simulate fleets under faults, and compare every repository, status and queue with a simple model."""
+    """Simulate fleets, or clusters, under faults, and compare everything with a simple model."""
+    simulated: Simulated[Any] = CLUSTERS if clusters else FLEETS
     if planted:
-        _show_planted(processes)
+        _show_planted(simulated, processes)
     elif seed is not None:
-        _replay(_shortened(plan(seed), acts, faults), shorten)
+        _replay(simulated, _shortened(simulated.plan(seed), acts, faults), shorten)
     else:
-        _search([*_kept(again), *range(first, first + seeds)], again if keep else None, complete, processes)
+        numbers = [*_kept(again), *range(first, first + seeds)]
+        _search(simulated, numbers, again if keep else None, complete, processes)
 
 
-def _shortened(whole: Plan, acts: str, faults: str) -> Plan:
+def _shortened(whole: P, acts: str, faults: str) -> P:
     try:
         numbers = [int(number) for number in _words(acts)] if acts else None
         names = [Fault(name) for name in _words(faults)] if faults else None
@@ -63,10 +91,10 @@ def _words(text: str) -> list[str]:
     return [] if text == NOTHING else [word.strip() for word in text.split(",")]
 
 
-def _replay(chosen: Plan, shorten: bool) -> None:
-    outcome = run(chosen)
+def _replay(simulated: Simulated[P], chosen: P, shorten: bool) -> None:
+    outcome = simulated.run(chosen)
     if outcome.violation is not None and shorten:
-        outcome = shrink(outcome, output.say)
+        outcome = shrink(simulated.run, outcome, output.say)
         output.show(*map(str, outcome.plan.acts))
     if outcome.violation is None:
         output.show(f"nothing is wrong in {outcome.steps} steps; trace {outcome.trace}")
@@ -75,9 +103,9 @@ def _replay(chosen: Plan, shorten: bool) -> None:
     raise typer.Exit(FOUND)
 
 
-def _search(seeds: list[int], keep: Path | None, complete: bool, processes: int) -> None:
-    total = campaign(seeds, _progress(len(seeds)), processes)
-    for line in table(total.met, total.performed, total.counts, COUNTED):
+def _search(simulated: Simulated[P], seeds: list[int], keep: Path | None, complete: bool, processes: int) -> None:
+    total = campaign(simulated.run_seed, seeds, _progress(len(seeds)), processes)
+    for line in table(total.met, total.performed, total.counts, simulated.counted, simulated.effects):
         output.show(line)
     output.show(total.speed)
     for outcome in total.failed:
@@ -85,7 +113,7 @@ def _search(seeds: list[int], keep: Path | None, complete: bool, processes: int)
         if keep is not None and outcome.plan.seed not in _kept(keep):
             with keep.open("a") as file:
                 file.write(f"{outcome.plan.seed}  # {outcome.violation.rule if outcome.violation else ''}\n")
-    untried = missing(total.met, total.counts, COUNTED) if complete else []
+    untried = missing(total.met, total.counts, simulated.counted, simulated.effects) if complete else []
     if untried:
         output.show(f"never happened: {', '.join(untried)}")
     output.show(f"{output.count(len(total.failed), 'seed')} of {total.seeds} found something wrong")
@@ -93,10 +121,10 @@ def _search(seeds: list[int], keep: Path | None, complete: bool, processes: int)
         raise typer.Exit(FOUND)
 
 
-def _progress(count: int) -> Callable[[Outcome], None]:
+def _progress(count: int) -> Callable[[Outcome[P]], None]:
     done, failed, shown_s = 0, 0, time.monotonic()
 
-    def show(outcome: Outcome) -> None:
+    def show(outcome: Outcome[P]) -> None:
         nonlocal done, failed, shown_s
         done, failed = done + 1, failed + (outcome.violation is not None)
         if outcome.violation is not None:
@@ -108,21 +136,18 @@ def _progress(count: int) -> Callable[[Outcome], None]:
     return show
 
 
-def _show_planted(processes: int) -> None:
+def _show_planted(simulated: Simulated[Any], processes: int) -> None:
+    bugs = simulated.bugs
     with ProcessPoolExecutor(processes) as pool:
-        findings: Iterable[Finding] = pool.map(_hunt, BUGS)
+        findings: Iterable[Finding] = pool.map(partial(hunt, run_seed=simulated.run_seed), bugs)
         missed = 0
         for finding in findings:
             missed += not finding.seeds
             after = f"{output.count(finding.seeds, 'seed'):>9}" if finding.seeds else "not found"
             output.show(f"{after}  {finding.bug}" + (f"  ({finding.rule})" if finding.rule else ""))
-    output.show(f"{len(BUGS) - missed} of {len(BUGS)} bugs found, each within {SEEDS_MAX} seeds")
+    output.show(f"{len(bugs) - missed} of {len(bugs)} bugs found, each within {SEEDS_MAX} seeds")
     if missed:
         raise typer.Exit(FOUND)
-
-
-def _hunt(name: str) -> Finding:
-    return hunt(name, run_seed)
 
 
 def _kept(file: Path | None) -> list[int]:

@@ -15,8 +15,8 @@ from callboard.actors.worlds.world import AgentWorld
 from callboard.backends.logs.sqlite import SqliteLog
 from callboard.messages.topology.cluster_state import ClusterSettings
 from callboard.testing.fakes.memory_blob_store import MemoryBlobStore
-from tests.simulation.topology.cluster import TOPIC
-from tests.simulation.topology.service import Service
+from callboard.testing.simulation.topology.cluster import TOPIC
+from callboard.testing.simulation.topology.service import Service
 
 QUICK = ClusterSettings(cluster_id="blue", lease_ms=2_500, gap_ms=1_250, ack_deadline_ms=2_500)
 

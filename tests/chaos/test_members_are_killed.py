@@ -13,9 +13,9 @@ import pytest
 
 from callboard.actors.runtime import Runtime
 from callboard.actors.topology.member.roles import PROPOSER, RENEWER, VIEW_KEEPER
+from callboard.testing.simulation.topology.service import Service, agreed
 from tests.chaos.member_process import started
 from tests.conformance.members import until
-from tests.simulation.topology.service import Service, agreed
 from tests.tidy.sources import ROOT
 
 

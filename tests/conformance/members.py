@@ -15,8 +15,8 @@ from callboard.messages.topology.member_mail import MemberProblem
 from callboard.messages.topology.reading import read
 from callboard.testing.conformance.log import LogHarness
 from callboard.testing.conformance.log.harness import read_all
-from tests.simulation.topology.cluster import TOPIC, FaultyWorld
-from tests.simulation.topology.service import Service, agreed
+from callboard.testing.simulation.topology.cluster import TOPIC, FaultyWorld
+from callboard.testing.simulation.topology.service import Service, agreed
 
 PATIENCE_S = 60.0
 """Far beyond what anything here takes, so that only a defect meets it."""

@@ -23,7 +23,7 @@ from callboard.messages.topology.control_messages import (
     TransferCommand,
 )
 from callboard.messages.topology.member_event import MemberEvent
-from tests.simulation.topology.oracle import Life, Oracle, leader
+from callboard.testing.simulation.topology.oracle import Life, Oracle, leader
 
 TICK_MS, RENEW_MS, LEASE_MS, GAP_MS = 100, 2_000, 10_000, 5_000
 MARGIN = 0.3
@@ -296,5 +296,3 @@ def first_failure(plan: Plan, seeds: range, ticks: int) -> tuple[int, str] | Non
         except AssertionError as error:
             return seed, str(error)
     return None
-
-

@@ -32,8 +32,7 @@ from callboard.messages.topology.control_messages import (
 )
 from callboard.messages.topology.member_event import MemberEvent
 from callboard.messages.topology.state_hash import state_hash
-from tests.simulation.topology.oracle import Oracle
-from tests.unit.actors.topology.control_topic import but_for_the_record
+from callboard.testing.simulation.topology.oracle import Oracle, but_for_the_record
 
 Appended = tuple[int, int, MemberEvent]
 

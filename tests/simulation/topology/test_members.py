@@ -10,8 +10,8 @@ from callboard.messages.topology.control_messages import LeaveMessage, RenewMess
 from callboard.messages.topology.member_event import MemberEvent
 from callboard.messages.topology.member_mail import MemberProblem
 from callboard.messages.topology.reading import read
-from tests.simulation.topology.cluster import Cluster, Member
-from tests.simulation.topology.service import agreed
+from callboard.testing.simulation.topology.cluster import Cluster, Member
+from callboard.testing.simulation.topology.service import agreed
 
 EVICTED_WITHIN_S = 10 + 2 + 1
 """A lease, a renewal that shows that it is over, and the reading."""

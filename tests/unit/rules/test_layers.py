@@ -18,7 +18,7 @@ FORBIDDEN = {
         ("callboard.board.connect.user", "callboard.board.context"),
     "commands stand on their options, and these on the terminal":
         ("callboard.cli.terminal.moments", "callboard.cli.options"),
-    "the engine of simulations knows neither the fleet that it simulates nor the bugs planted in it":
+    "the engine of simulations knows neither what it simulates nor the bugs planted in it":
         ("callboard.testing.simulation.engine.shrink", "callboard.testing.simulation.distribution.run"),
     "only the codec knows the generated code": ("callboard.messages.bounds", "callboard.messages._pb.record_pb2"),
     "backends and signatures take records of any sort, and know no message":

@@ -7,6 +7,7 @@ import pickle
 from collections import deque
 from collections.abc import Awaitable, Callable, Coroutine
 from dataclasses import replace
+from datetime import timedelta
 from random import Random
 from types import TracebackType
 from typing import Any, TypeVar
@@ -47,15 +48,22 @@ class VirtualClock:
 
 
 class SeededBase(LoopBase):
-    """Delivers the oldest message of a randomly chosen pair of sender and receiver, and pickles all mail."""
+    """Delivers the oldest message of a randomly chosen pair of sender and receiver, and pickles all mail. Its timers
+    run at ``pace``.
+    """
 
-    def __init__(self, loop: VirtualLoop, name: str, rng: Random, trace: Callable[[str], None]) -> None:
+    def __init__(self, loop: VirtualLoop, name: str, rng: Random, trace: Callable[[str], None], pace: float) -> None:
         super().__init__(loop, name)
+        self._pace = pace
         self._rng = rng
         self._trace = trace
         self._pairs: dict[tuple[str, str], deque[Message]] = {}
         self.asleep_until_s = 0.0
         """No mail is delivered before this moment."""
+
+    def wake_up_after(self, name: str, period: timedelta, payload: Any) -> None:
+        """See ``LoopBase``."""
+        super().wake_up_after(name, period / self._pace, payload)
 
     def _enqueue(self, message: Message) -> None:
         if isinstance(message.content, Mail):
@@ -136,11 +144,13 @@ class Simulation:
         """A digest of every delivery so far: what, from which actor, to which, when."""
         return self._trace.hexdigest()
 
-    async def start(self, spec: AgentSpec, limits: Limits | None = None, clock: Clock | None = None) -> Agent:
-        """Run an agent in this simulation, with its own clock if given. Await it inside; otherwise as
-        ``start_embedded``.
+    async def start(
+        self, spec: AgentSpec, limits: Limits | None = None, clock: Clock | None = None, pace: float = 1.0
+    ) -> Agent:
+        """Run an agent in this simulation, with its own clock if given, and ``pace`` seconds of its monotonic time in
+        each second. Await it inside; otherwise as ``start_embedded``.
         """
-        base = SeededBase(self.loop, spec.name, self.rng, self.note)
+        base = SeededBase(self.loop, spec.name, self.rng, self.note, pace)
 
         async def slow_world() -> World:
             return SlowWorld(await spec.world(), self.rng)

@@ -5,7 +5,7 @@ process on a host. A missing pair was left out by chance: run more seeds.
 """
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
 from callboard.actors.core import effects
 from callboard.actors.core.decision import Perform
@@ -21,20 +21,25 @@ EFFECTS = tuple(
 """Every effect."""
 
 
-def missing(met: Counter[tuple[str, Fault]], counts: Counter[str], counted: Iterable[str]) -> list[str]:
+def missing(
+    met: Counter[tuple[str, Fault]], counts: Counter[str], counted: Iterable[str], effects: Sequence[str] = EFFECTS
+) -> list[str]:
     """What a run has not tested at all: missing pairs, and counters at zero."""
-    pairs = [f"{effect} {fault}" for effect in EFFECTS for fault in Fault if not met[effect, fault]]
+    pairs = [f"{effect} {fault}" for effect in effects for fault in Fault if not met[effect, fault]]
     return pairs + [name for name in counted if not counts[name]]
 
 
 def table(
-    met: Counter[tuple[str, Fault]], performed: Counter[str], counts: Counter[str], counted: Iterable[str]
-) -> Iterator[str]:
+    met: Counter[tuple[str, Fault]], performed: Counter[str], counts: Counter[str], counted: Iterable[str],
+    effects: Sequence[str] = EFFECTS,
+) -> Iterator[str]:  # fmt: skip
     """A table for display: a row for each effect, a column for each fault; then the counters."""
-    width = max(map(len, EFFECTS))
+    width = max(map(len, effects), default=0)
     columns = [max(len(fault), 6) for fault in Fault]
-    yield "  ".join(["".ljust(width), "performed", *(fault.rjust(n) for fault, n in zip(Fault, columns, strict=True))])
-    for effect in EFFECTS:
+    if effects:
+        heads = (fault.rjust(n) for fault, n in zip(Fault, columns, strict=True))
+        yield "  ".join(["".ljust(width), "performed", *heads])
+    for effect in effects:
         cells = [str(met[effect, fault]).rjust(n) for fault, n in zip(Fault, columns, strict=True)]
         yield "  ".join([effect.ljust(width), str(performed[effect]).rjust(9), *cells])
     yield ", ".join(f"{name.lower()}: {counts[name]}" for name in counted)

@@ -4,7 +4,7 @@ from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, Generic, Self, TypeVar
+from typing import Any, ClassVar, Generic, Self, TypeVar
 
 from callboard.testing.simulation.engine.fates import Fault
 
@@ -21,6 +21,9 @@ class Planned(ABC):
     acts: tuple[Any, ...]
     odds: Mapping[Fault, float]
     kept: tuple[int, ...] | None = None
+
+    program: ClassVar[str] = "callboard simulate"
+    """The command that runs such plans."""
 
     @abstractmethod
     def whole(self) -> Self:
@@ -40,7 +43,7 @@ class Planned(ABC):
     def command(self) -> str:
         """The command that replays it."""
         whole = self.whole()
-        words = ["callboard simulate", f"--seed {self.seed}"]
+        words = [self.program, f"--seed {self.seed}"]
         if self.kept is not None:
             words.append(f"--acts {','.join(map(str, self.kept)) or 'none'}")
         if self.odds.keys() != whole.odds.keys():

@@ -5,7 +5,18 @@ from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-from callboard.testing.simulation.planted import commands, events, hooks, ledgers, names, packages, shells, shortening
+from callboard.testing.simulation.planted import (
+    cluster_fold,
+    commands,
+    events,
+    hooks,
+    ledgers,
+    members,
+    names,
+    packages,
+    shells,
+    shortening,
+)
 from callboard.testing.simulation.planted.patch import Patch
 
 SEEDS_MAX = 200
@@ -13,6 +24,10 @@ SEEDS_MAX = 200
 
 MODULES = (ledgers, packages, shells, names, events, hooks, commands, shortening)
 BUGS: dict[str, Patch] = {bug.name: bug for module in MODULES for bug in module.BUGS}
+"""Bugs that fleets must show."""
+
+CLUSTER_BUGS: dict[str, Patch] = {bug.name: bug for module in (cluster_fold, members) for bug in module.BUGS}
+"""Bugs that clusters must show."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +58,6 @@ def hunt(name: str, run_seed: Callable[[int], Any], seeds: Iterable[int] = range
 @contextmanager
 def planted(name: str) -> Iterator[None]:
     """Plant this bug in the code, in this process."""
-    bug: AbstractContextManager[None] = BUGS[name].applied()
+    bug: AbstractContextManager[None] = (BUGS | CLUSTER_BUGS)[name].applied()
     with bug:
         yield

@@ -146,14 +146,3 @@ class Topic:
     @property
     def leader(self) -> str:
         return self.state.view.leader
-
-
-def but_for_the_record(state: ClusterState) -> dict[str, Any]:
-    """What no refused record changes: all but where the fold is, the lease clock, and who was heard when."""
-    members = [(member.life, member.join_offset, member.acked, member.properties, member.draining,
-                member.suspected_by) for member in state.members]  # fmt: skip
-    return {"members": members} | {
-        name: getattr(state, name)
-        for name in ClusterState.__dataclass_fields__
-        if name not in ("offset", "clock", "members")
-    }

@@ -9,7 +9,8 @@ from callboard.actors.topology.administration import PROTOCOL
 from callboard.actors.topology.verdict import Reason
 from callboard.messages.topology.cluster_state import Barrier, ClusterSettings
 from callboard.messages.topology.control_messages import EvictCommand
-from tests.unit.actors.topology.control_topic import LEASE_MS, Topic, but_for_the_record
+from callboard.testing.simulation.topology.oracle import but_for_the_record
+from tests.unit.actors.topology.control_topic import LEASE_MS, Topic
 
 
 def test_a_command_evicts_without_evidence_or_budget():
@@ -110,9 +111,7 @@ def test_the_first_settings_found_the_cluster_and_its_id_stays():
     assert topic.repeat().reason is Reason.OUTDATED
     assert topic.configure(replace(topic.settings, cluster_id="d")).reason is Reason.WRONG_CLUSTER
     assert topic.configure(replace(topic.settings, lease_ms=9_000, gap_ms=4_000, ack_deadline_ms=9_000)).accepted
-    assert topic.state.settings == ClusterSettings(
-        cluster_id="c", lease_ms=9_000, gap_ms=4_000, ack_deadline_ms=9_000
-    )
+    assert topic.state.settings == ClusterSettings(cluster_id="c", lease_ms=9_000, gap_ms=4_000, ack_deadline_ms=9_000)
 
 
 def test_a_shorter_lease_does_not_shorten_what_is_leased():

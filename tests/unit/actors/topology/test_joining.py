@@ -6,7 +6,8 @@ from callboard.actors.topology.verdict import Reason
 from callboard.messages.topology import limits
 from callboard.messages.topology.cluster_state import Barrier
 from callboard.messages.topology.control_messages import JoinMessage, RenewMessage
-from tests.unit.actors.topology.control_topic import LEASE_MS, Topic, but_for_the_record
+from callboard.testing.simulation.topology.oracle import but_for_the_record
+from tests.unit.actors.topology.control_topic import LEASE_MS, Topic
 
 
 def test_a_lone_instance_forms_a_cluster_and_leads_it():

@@ -5,7 +5,8 @@ import pytest
 from callboard.actors.topology.verdict import Reason
 from callboard.messages.topology.cluster_state import AckPolicy, Barrier
 from callboard.messages.topology.control_messages import Evidence
-from tests.unit.actors.topology.control_topic import GAP_MS, LEASE_MS, Topic, but_for_the_record
+from callboard.testing.simulation.topology.oracle import but_for_the_record
+from tests.unit.actors.topology.control_topic import GAP_MS, LEASE_MS, Topic
 
 
 def silent(*joined: str, alive: str = "a", **settings: int) -> Topic:

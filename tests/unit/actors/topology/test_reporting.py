@@ -5,7 +5,8 @@ import pytest
 from callboard.actors.topology.verdict import Reason
 from callboard.messages.topology.cluster_state import AckPolicy
 from callboard.messages.topology.control_messages import LeaderMessage
-from tests.unit.actors.topology.control_topic import LEASE_MS, Topic, but_for_the_record
+from callboard.testing.simulation.topology.oracle import but_for_the_record
+from tests.unit.actors.topology.control_topic import LEASE_MS, Topic
 
 
 def test_a_view_is_settled_when_all_members_have_acknowledged_it():

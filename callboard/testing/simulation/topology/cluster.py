@@ -2,113 +2,154 @@
 
 import asyncio
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
 from typing import Any
 
 from callboard.actors.core.agent import AgentSpec, Clock, World
 from callboard.actors.core.decision import Moment, Perform
-from callboard.actors.core.effects import Append
+from callboard.actors.core.effects import Append, ReadLog
 from callboard.actors.runtime.simulated.simulated import Simulation
 from callboard.actors.topology.member import MemberSettings, actors
 from callboard.actors.worlds.world import AgentWorld
 from callboard.backends.log import Log, Retention
 from callboard.backends.logs.memory import MemoryLog
-from callboard.errors import LogUnavailable
+from callboard.backends.logs.restorable import Returned
+from callboard.errors import CallboardError, LogUnavailable
 from callboard.messages.record import NewRecord, Record
 from callboard.messages.topology.cluster_state import ClusterSettings
 from callboard.messages.topology.member_mail import LeftCluster
 from callboard.testing.fakes.memory_blob_store import MemoryBlobStore
-from tests.simulation.topology.service import Service
+from callboard.testing.simulation.topology.service import Service
 
 TOPIC = "callboard.topology"
 SETTINGS = ClusterSettings(cluster_id="blue")
 
 
 class FaultyWorld:
-    """A member's way to the log, which can be cut, or slow for appends."""
+    """A host's way to the log, which can be cut, or slow, and may repeat what it appends.
 
-    def __init__(self, log: Log) -> None:
+    Args:
+        log: the log.
+        dating: called before each append, with ``skew_s``: the log may go by the writers' clocks.
+    """
+
+    def __init__(self, log: Log, dating: Callable[[float], None] = lambda _: None) -> None:
         self.is_cut = False
-        self.append_s = 0.0
+        self.append_s = self.read_s = self.skew_s = 0.0
+        self.repeats_after_s: list[float] = []
+        """Each of the next appends comes again after so many seconds."""
+        self._dating = dating
+        self._repeating: set[asyncio.Task[None]] = set()
         self.move_to(log)
 
     def move_to(self, log: Log) -> None:
+        """Use this log from now on."""
         self._world = AgentWorld(log, MemoryBlobStore(lambda: 0), Path())
 
     async def perform(self, effect: Perform) -> Any:
+        """See ``World``."""
         self._check()
         if isinstance(effect, Append):
             await asyncio.sleep(self.append_s)
+            if self.repeats_after_s:
+                self._repeating.add(asyncio.ensure_future(self._repeat(effect, self.repeats_after_s.pop())))
+        self._dating(self.skew_s)
         result = await self._world.perform(effect)
+        if isinstance(effect, ReadLog):
+            await asyncio.sleep(self.read_s)
         self._check()
         return result
+
+    async def _repeat(self, effect: Append, after_s: float) -> None:
+        await asyncio.sleep(after_s)
+        with suppress(CallboardError):
+            self._dating(self.skew_s)
+            await self._world.perform(effect)
 
     def _check(self) -> None:
         if self.is_cut:
             raise LogUnavailable("the network is down")
 
     async def close(self) -> None:
+        """See ``World``."""
         await self._world.close()
 
 
 class DriftingClock:
-    """A host's clock, which may be fast. It cannot be slow: the loop would wake an actor before its timer is due."""
+    """A host's clock, which is slow or fast."""
 
     def __init__(self, clock: Clock, rate: float) -> None:
-        self._clock, self.rate = clock, rate
+        self._clock, self._rate = clock, rate
 
     def now(self) -> Moment:
+        """See ``Clock``."""
         wall_ns, mono_s = self._clock.now()
-        return Moment(wall_ns, mono_s * self.rate)
+        return Moment(wall_ns, mono_s * self._rate)
 
 
 class Member(Service):
     """A member agent, its service, and what can happen to them."""
 
-    def __init__(self, cluster: "Cluster", settings: MemberSettings, rate: float = 1.0) -> None:
-        self.clock = DriftingClock(cluster.simulation.clock, rate)
+    def __init__(self, cluster: "Cluster", settings: MemberSettings, rate: float, world: FaultyWorld) -> None:
+        self.clock, self._rate = DriftingClock(cluster.simulation.clock, rate), rate
         super().__init__(settings, lambda: self.clock.now().mono_s)
-        self.simulation = cluster.simulation
-        self.world = FaultyWorld(cluster.log)
+        self.simulation, self.world = cluster.simulation, world
 
     async def start(self) -> None:
+        """Start the agent and the service."""
+
         async def world() -> World:
             return self.world
 
         spec = AgentSpec(self.settings.incarnation, actors(self.settings), world)
-        self.agent = await self.simulation.start(spec, clock=self.clock)
+        self.agent = await self.simulation.start(spec, clock=self.clock, pace=self._rate)
         self.watch()
 
     def watch(self) -> None:
+        """Let the service watch, from the start or after a ``pause``."""
         self.serve(self.simulation.loop)
 
     def start_leaving(self) -> asyncio.Task[LeftCluster]:
-        return self.simulation.loop.create_task(self.leave())
+        """Begin to leave."""
+        task = self.simulation.loop.create_task(self.leave())
+        self._tasks.add(task)
+        return task
 
     def crash(self) -> None:
+        """End the process."""
         self.pause()
         self.simulation.cut_off(self.agent)
 
     def kill(self, role: str) -> None:
+        """Kill an actor of the agent."""
         self.simulation.run(self.agent.kill(role))
 
     def suspend(self, seconds: float) -> None:
+        """Suspend the process."""
         self.simulation.suspend(self.agent, seconds)
 
 
 class Cluster:
-    """Members on one log, whose clock may be fast. ``members`` can be changed by a test; ``started`` are all."""
+    """Members on one log. ``members`` can be changed by its user; ``started`` are all."""
 
-    def __init__(self, seed: int = 1, settings: ClusterSettings = SETTINGS, log_rate: float = 1.0) -> None:
-        self.simulation, self.settings, self._log_rate = Simulation(seed), settings, log_rate
+    def __init__(self, seed: int = 1, settings: ClusterSettings = SETTINGS) -> None:
+        self.simulation, self.settings = Simulation(seed), settings
+        self.jump_s = self._skew_s = 0.0
         self.log = self._new_log("original")
         self.members: list[Member] = []
         self.started: list[Member] = []
 
     def _new_log(self, identity: str) -> MemoryLog:
-        clock = DriftingClock(self.simulation.clock, self._log_rate)
-        return MemoryLog(lambda: int(clock.now().mono_s * 1e9), lambda: identity)
+        return MemoryLog(self._time_ns, lambda: identity)
+
+    def _time_ns(self) -> int:
+        """The clock of the log, which may have jumped, or of the writer."""
+        return self.simulation.clock.now().wall_ns + int((self.jump_s + self._skew_s) * 1e9)
+
+    def _dating(self, skew_s: float) -> None:
+        self._skew_s = skew_s
 
     def __enter__(self) -> "Cluster":
         return self
@@ -118,10 +159,17 @@ class Cluster:
     ) -> None:
         self.simulation.close()
 
-    def start(self, instance: str, incarnation: str = "", rate: float = 1.0, **options: Any) -> Member:
+    def way_to_log(self) -> FaultyWorld:
+        """The way to the log of another host."""
+        return FaultyWorld(self.log, self._dating)
+
+    def start(
+        self, instance: str, incarnation: str = "", rate: float = 1.0, world: FaultyWorld | None = None, **options: Any
+    ) -> Member:
+        """Start a member. ``options`` are its settings."""
         incarnation = incarnation or f"{instance}{len(self.started)}"
         settings = MemberSettings(TOPIC, instance, incarnation, **{"founding": self.settings, **options})
-        member = Member(self, settings, rate)
+        member = Member(self, settings, rate, world or self.way_to_log())
         self.members.append(member)
         self.started.append(member)
         self.simulation.run(member.start())
@@ -129,27 +177,31 @@ class Cluster:
 
     # The log.
 
-    def records(self) -> list[Record]:
+    def records(self, after: int = 0) -> list[Record]:
+        """The records on the log after this offset."""
+
         async def all_records() -> list[Record]:
             await self.log.ensure(TOPIC)
             first, _ = await self.log.bounds(TOPIC)
-            return await self.log.read(TOPIC, first, max_records=100_000, max_bytes=1 << 30)
+            return await self.log.read(TOPIC, max(first, after + 1), max_records=100_000, max_bytes=1 << 30)
 
         return self.simulation.run(all_records())
 
     def append(self, record: NewRecord) -> None:
+        """Append a record of another sender."""
         self.simulation.run(self.log.append(TOPIC, [record]))
 
     def trim(self, below: int) -> None:
+        """Remove the records below this offset."""
         self.simulation.run(self.log.trim(TOPIC, Retention(below_offset=below)))
 
     def replace_log(self, kept: float, identity: str = "copy") -> None:
         """Replace the log by a copy of this share of its records."""
         records = self.records()
+        copied = records[: int(len(records) * kept)]
         self.log = self._new_log(identity)
         self.simulation.run(self.log.ensure(TOPIC))
-        copied = [NewRecord(payload=it.payload, headers=it.headers) for it in records[: int(len(records) * kept)]]
-        self.simulation.run(self.log.append(TOPIC, copied))
+        self.simulation.run(self.log.put_back(TOPIC, [Returned(record, None) for record in copied]))
         for member in self.members:
             member.world.move_to(self.log)
 
@@ -162,4 +214,5 @@ class Cluster:
         return self.simulation.loop.time() - began_s
 
     def pass_s(self, seconds: float) -> None:
+        """Let this much time pass."""
         self.simulation.run_for(seconds)

@@ -1,4 +1,4 @@
-"""The service of a member, for tests: it watches the cluster and acknowledges every view."""
+"""The service of a member, in simulations and tests: it watches the cluster and acknowledges every view."""
 
 import asyncio
 from collections.abc import Callable
@@ -65,36 +65,44 @@ class Service:
                 await asyncio.sleep(0.1)
 
     async def leave(self) -> LeftCluster:
+        """Leave the cluster."""
         left: LeftCluster = await self.ask(RENEWER, LeaveCluster(reason="test"))
         return left
 
     async def change(self, **properties: str) -> PropertiesChanged:
+        """Change properties."""
         asked = ChangeProperties(set=tuple(properties.items()))
         changed: PropertiesChanged = await self.ask(RENEWER, asked)
         return changed
 
     @property
     def state(self) -> ClusterState:
+        """The cluster as the service knows it."""
         return self.news.state
 
     @property
     def problem(self) -> MemberProblem | None:
+        """Why the member has no standing."""
         return MemberProblem(self.news.problem) if self.news.problem else None
 
     @property
     def order(self) -> str:
+        """The instances in their order."""
         return " ".join(member.instance for member in self.state.members)
 
     @property
     def stands(self) -> bool:
+        """Whether the service may count on the lease."""
         return self.news.standing_until_ms > self._now_s() * 1000
 
     @property
     def leads(self) -> bool:
+        """Whether the service believes that it leads."""
         return self.stands and self.settings.leads(self.state)
 
     @property
     def is_settled(self) -> bool:
+        """Whether the view is settled."""
         return self.state.view.settled == self.state.view.epoch >= 0
 
 

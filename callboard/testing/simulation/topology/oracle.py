@@ -1,5 +1,7 @@
 """Checks every step of the fold by the records alone, with other code than the reducer's."""
 
+from typing import Any
+
 from callboard.actors.topology.verdict import Reason, Verdict
 from callboard.messages.topology.cluster_state import EMPTY, AckPolicy, ClusterMember, ClusterState
 from callboard.messages.topology.control_messages import (
@@ -13,7 +15,6 @@ from callboard.messages.topology.control_messages import (
 )
 from callboard.messages.topology.member_event import MemberEvent
 from callboard.messages.topology.reading import Unread
-from tests.unit.actors.topology.control_topic import but_for_the_record
 
 Life = tuple[str, str]
 
@@ -37,6 +38,7 @@ class Oracle:
     def see(
         self, _offset: int, time_ms: int, event: MemberEvent | Unread, after: ClusterState, verdict: Verdict
     ) -> None:
+        """Check this record's effect on the state."""
         before, self.state = self.state, after
         if verdict.reason in (Reason.REPLAYED, Reason.STOPPED, Reason.TOO_NEW):
             return
@@ -161,10 +163,23 @@ class Oracle:
             assert not missing, "a view is settled when all have acknowledged it"
 
 
+def but_for_the_record(state: ClusterState) -> dict[str, Any]:
+    """What no refused record changes: all but where the fold is, the lease clock, and who was heard when."""
+    members = [(member.life, member.join_offset, member.acked, member.properties, member.draining,
+                member.suspected_by) for member in state.members]  # fmt: skip
+    return {"members": members} | {
+        name: getattr(state, name)
+        for name in ClusterState.__dataclass_fields__
+        if name not in ("offset", "clock", "members")
+    }
+
+
 def lives(state: ClusterState) -> set[Life]:
+    """The members, each an instance and its incarnation."""
     return {member.life for member in state.members}
 
 
 def leader(state: ClusterState) -> Life | None:
+    """The member that leads."""
     member = state.member(state.view.leader)
     return member.life if member else None

@@ -1,0 +1,190 @@
+"""The plan of a seed: a cluster, and what happens to it. A plan can be shortened."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from random import Random
+from typing import ClassVar
+
+from callboard.actors.topology.member.roles import PROPOSER, RENEWER, VIEW_KEEPER
+from callboard.messages.topology.cluster_state import AckPolicy
+from callboard.testing.simulation.engine.outcome import Planned
+from callboard.testing.simulation.topology.acts import (
+    Act,
+    Command,
+    Crash,
+    CutOff,
+    Exchange,
+    Freeze,
+    Hang,
+    Jump,
+    Kill,
+    Leave,
+    Mute,
+    Outage,
+    Pause,
+    Repeat,
+    Slow,
+)
+
+CHAOS_S = 60.0
+"""Virtual seconds in which things happen; afterwards all is calm."""
+
+ACTS = (4, 24)
+
+
+@dataclass(frozen=True, slots=True)
+class Configuration:
+    """What kind of cluster it is.
+
+    ``jumps``, ``exchanges`` and ``evicts`` are whether the log's clock jumps, the log is replaced, and operators evict
+    members. ``skew_s`` is by how much the clocks of the hosts differ, if the log goes by them.
+    """
+
+    policy: AckPolicy = AckPolicy.EVICT
+    jumps: bool = False
+    exchanges: bool = False
+    evicts: bool = False
+    skew_s: float = 0.0
+
+    @property
+    def is_recommended(self) -> bool:
+        """Whether no two members may believe at one time that they lead. Elsewhere the fence must suffice."""
+        return not (self.jumps or self.exchanges or self.evicts or self.skew_s)
+
+
+CONFIGURATIONS = {
+    "recommended": Configuration(),
+    "a view settles without the mute": Configuration(AckPolicy.PROCEED),
+    "a view waits for the mute": Configuration(AckPolicy.WAIT),
+    "operators evict": Configuration(evicts=True),
+    "the log's clock jumps": Configuration(jumps=True),
+    "writers' clocks differ": Configuration(skew_s=4.0),
+    "the log is replaced": Configuration(exchanges=True),
+}
+SHARES = (6, 1, 1, 1, 1, 1, 1)
+"""Of each configuration, among the seeds."""
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedMember:
+    """A member: its clock runs at ``rate``, and is off by ``skew_s``."""
+
+    instance: str
+    rate: float
+    skew_s: float
+    priority: int
+
+
+@dataclass(frozen=True)
+class ClusterPlan(Planned):
+    """A cluster, and what happens to it. ``snapshot_every`` is how often the leader takes a snapshot, in offsets;
+    ``hasty`` is whether there is a member that proposes to evict anybody.
+    """
+
+    acts: tuple[Act, ...]
+    called: str = field(kw_only=True)
+    members: tuple[PlannedMember, ...] = field(kw_only=True)
+    snapshot_every: int = field(kw_only=True)
+    hasty: bool = field(kw_only=True)
+
+    program: ClassVar[str] = "callboard simulate --clusters"
+
+    @property
+    def configuration(self) -> Configuration:
+        """The kind of cluster."""
+        return CONFIGURATIONS[self.called]
+
+    def whole(self) -> "ClusterPlan":
+        """See ``Planned``."""
+        return plan(self.seed)
+
+
+def plan(seed: int) -> ClusterPlan:
+    """The plan of a seed."""
+    rng = Random(f"cluster/{seed}")  # noqa: S311  # reproducible, not secret
+    (called,) = rng.choices(list(CONFIGURATIONS), SHARES)
+    its = CONFIGURATIONS[called]
+    members = tuple(
+        PlannedMember(name, rng.uniform(0.9, 1.1), rng.uniform(-its.skew_s, its.skew_s), rng.choice([0, 0, 1]))
+        for name in "abcdef"[: rng.choice([2, 3, 3, 4, 5, 6])]
+    )
+    kinds = KINDS + (JUMPS if its.jumps else ()) + (EVICTS if its.evicts else ())
+    acts: list[Act] = []
+    for _ in range(rng.randint(*ACTS)):
+        at_s, instance = rng.uniform(0, CHAOS_S), rng.choice(members).instance
+        acts += rng.choice(kinds)(rng, at_s, instance)
+    if rng.random() < PARTITIONS:  # the network parts, and some have no way to the log
+        at_s, seconds = rng.uniform(0, CHAOS_S), rng.choice([12.0, 30.0])
+        acts += [CutOff(at_s, each.instance, seconds) for each in rng.sample(members, len(members) // 2)]
+    if its.exchanges:
+        acts.append(Exchange(rng.uniform(20.0, CHAOS_S), rng.choice([1.0, 0.9, 0.5])))
+    snapshot_every = 1000 if its.exchanges else rng.choice([60, 1000, 1000])
+    return ClusterPlan(
+        seed, tuple(sorted(acts, key=lambda act: act.at_s)), {}, called=called, members=members,
+        snapshot_every=snapshot_every, hasty=rng.random() < HASTY,
+    )  # fmt: skip
+
+
+PARTITIONS = 0.3
+"""The share of seeds in which half of the members lose the log at once."""
+
+HASTY = 0.4
+"""The share of seeds with a hasty member."""
+
+Kind = Callable[[Random, float, str], list[Act]]
+
+
+def _crash(rng: Random, at_s: float, who: str) -> list[Act]:
+    return [Crash(at_s, who, rng.choice([0.0, 0.5, 4.0, 15.0, None]), rng.random() < 0.6)]
+
+
+def _cut(rng: Random, at_s: float, who: str) -> list[Act]:
+    return [CutOff(at_s, who, rng.choice([1.0, 3.0, 8.0, 12.0, 30.0]))]
+
+
+def _slow(rng: Random, at_s: float, who: str) -> list[Act]:
+    append_s, read_s = rng.choice([(0.5, 0.0), (4.0, 0.0), (8.0, 0.0), (0.0, 2.0), (0.0, 8.0), (3.0, 3.0)])
+    return [Slow(at_s, who, append_s, read_s, rng.choice([5.0, 20.0]))]
+
+
+def _late(rng: Random, at_s: float, who: str) -> list[Act]:
+    """A process that reads late, and then cannot append."""
+    return [Slow(at_s, who, 0.0, 8.0, 20.0), CutOff(at_s + rng.uniform(2.0, 9.0), who, 15.0)]
+
+
+def _pause(rng: Random, at_s: float, who: str) -> list[Act]:
+    return [Pause(at_s, who, rng.choice([0.5, 4.0, 9.0, 12.0, 25.0]))]
+
+
+def _command(rng: Random, at_s: float, who: str) -> list[Act]:
+    return [Command(at_s, who, rng.choice(["transfer", "transfer", "drain", "undrain"]))]
+
+
+def _contested(rng: Random, at_s: float, who: str) -> list[Act]:
+    """The leadership is transferred while the member is not looking."""
+    away: list[Act] = [Pause(at_s, who, 9.0), CutOff(at_s, who, 8.0), Hang(at_s, who, 9.0), Mute(at_s, who, 15.0)]
+    return [rng.choice(away), Command(at_s + rng.uniform(0, 2), rng.choice("ab"), "transfer")]
+
+
+def _jump(rng: Random, at_s: float, _: str) -> list[Act]:
+    return [Jump(at_s, rng.choice([-200.0, -20.0, -3.0, 3.0, 20.0, 200.0]))]
+
+
+def _evict(_: Random, at_s: float, who: str) -> list[Act]:
+    return [Command(at_s, who, "evict")]
+
+
+KINDS: tuple[Kind, ...] = (
+    _crash, _crash, _cut, _cut, _slow, _late, _pause, _pause, _command, _contested,
+    lambda rng, at_s, who: [Leave(at_s, who, rng.choice([1.0, 10.0]))],
+    lambda rng, at_s, who: [Kill(at_s, who, rng.choice([VIEW_KEEPER, RENEWER, PROPOSER]))],
+    lambda rng, at_s, who: [Hang(at_s, who, rng.choice([3.0, 12.0, 25.0]))],
+    lambda rng, at_s, who: [Mute(at_s, who, rng.choice([5.0, 15.0, CHAOS_S]))],
+    lambda rng, at_s, who: [Repeat(at_s, who, late_s) for late_s in rng.sample([0.0, 3.0, 20.0, 40.0], 2)],
+    lambda rng, at_s, _: [Outage(at_s, rng.choice([3.0, 12.0, 30.0]))],
+    lambda rng, at_s, _: [Freeze(at_s, rng.choice([5.0, 20.0]))],
+)  # fmt: skip
+"""What happens: each is as likely as the others."""
+
+JUMPS: tuple[Kind, ...] = (_jump,) * 6
+EVICTS: tuple[Kind, ...] = (_evict,) * 2

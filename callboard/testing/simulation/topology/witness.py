@@ -1,0 +1,221 @@
+"""What must hold in a cluster at every moment: on its log, among its members, and at what its leaders write to."""
+
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass
+from random import Random
+
+from callboard.actors.topology.reducer import NS_PER_MS, step
+from callboard.actors.topology.verdict import Reason
+from callboard.backends.fence import Fence, Token
+from callboard.errors import CallboardError
+from callboard.messages.record import Record
+from callboard.messages.topology.cluster_state import EMPTY, AgreedView, ClusterState
+from callboard.messages.topology.control_messages import (
+    AdminMessage,
+    Evidence,
+    JoinMessage,
+    ProposeMessage,
+    RenewMessage,
+)
+from callboard.messages.topology.member_event import MemberEvent
+from callboard.messages.topology.reading import read
+from callboard.testing.simulation.topology.cluster import Cluster, Member
+from callboard.testing.simulation.topology.oracle import Life, Oracle, leader, lives
+from callboard.testing.simulation.topology.plan import Configuration
+
+LOOK_S = 0.1
+"""Virtual seconds between two looks."""
+
+Shown = tuple[AgreedView, tuple[Life, ...]]
+"""A view as members compute it, but for what changes within an epoch; and its members in their order."""
+
+
+class BrokenRule(AssertionError):
+    """A rule does not hold; its name, and how it was broken."""
+
+    def __init__(self, rule: str, story: str) -> None:
+        super().__init__(f"{rule}: {story}")
+        self.rule, self.story = rule, story
+
+
+def must(holds: bool, rule: str, story: object) -> None:
+    """Raise ``BrokenRule`` unless it holds."""
+    if not holds:
+        raise BrokenRule(rule, str(story))
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Write:
+    """A leader's write on its way: when it arrives, in which of the log's reigns it was sent, its token, by whom."""
+
+    at_s: float
+    reign: tuple[int, int]
+    log_id: str
+    epoch: int
+    by: Life
+
+
+class Resource:
+    """What leaders write to, once with a fence and once without."""
+
+    def __init__(self, count: Counter[str]) -> None:
+        self.count, self.fence = count, Fence()
+        self._fenced = self._unfenced = -1, -1  # the last reign that wrote
+        self._owners: dict[tuple[str, int], Life] = {}
+
+    def take(self, write: Write) -> None:
+        """A write arrives."""
+        self.count["writes out of order, not fenced"] += write.reign < self._unfenced
+        self._unfenced = max(self._unfenced, write.reign)
+        try:
+            self.fence.admit(Token(write.log_id, write.epoch))
+        except CallboardError:
+            self.count["writes refused"] += 1
+            return
+        owner = self._owners.setdefault((write.log_id, write.epoch), write.by)
+        must(owner == write.by, "a token is of one leader", f"{write.by} and {owner} wrote at {write.epoch}")
+        rule = "no former leader writes after its successor"
+        must(write.reign >= self._fenced, rule, f"{write.by} wrote at epoch {write.epoch}")
+        self._fenced = write.reign
+        self.count["writes accepted"] += 1
+
+
+class Witness:
+    """Looks at everything ten times a second."""
+
+    def __init__(self, cluster: Cluster, its: Configuration, rng: Random) -> None:
+        self.cluster, self.its, self.rng = cluster, its, rng
+        self.count = Counter[str]()
+        self.resource = Resource(self.count)
+        self.hanging: dict[Life, float] = {}
+        """Services that hang, and since when."""
+        self._writes: list[Write] = []
+        self._logs = 0
+        self._views: dict[tuple[str, int], tuple[Shown, int]] = {}  # of each log and epoch, and its reign
+        self._heard_s: dict[Life, float] = {}
+        self.begin("original")
+
+    def begin(self, log_id: str) -> None:
+        """The log is another one from now on."""
+        self.log_id, self.state, self._oracle = log_id, EMPTY, Oracle()
+        self._logs += 1
+        self._reign = 0
+        self._said: dict[tuple[Life, int], bytes] = {}
+
+    def replaced(self, log_id: str) -> None:
+        """The log was replaced, and the operator let only its leaders write from now on."""
+        self.begin(log_id)
+        self.resource.fence = Fence(Token(log_id, -1))
+        self.look(is_copy=True)
+
+    @property
+    def now_s(self) -> float:
+        """Virtual time."""
+        return self.cluster.simulation.loop.time()
+
+    def look(self, *, is_copy: bool = False) -> None:
+        """Check everything since the last look."""
+        for record in self.cluster.records(self.state.offset):
+            self._see(record, is_copy)
+        for member in self.cluster.started:
+            self._compare(member)
+        self._leaders()
+        for write in sorted(each for each in self._writes if each.at_s <= self.now_s):
+            self._writes.remove(write)
+            self.resource.take(write)
+
+    # The log.
+
+    def _see(self, record: Record, is_copy: bool) -> None:
+        before, event, time_ms = self.state, read(record), record.time_ns // NS_PER_MS
+        self.state, verdict = step(before, record.offset, time_ms, event)
+        self._oracle.see(record.offset, time_ms, event, self.state, verdict)
+        if isinstance(event, MemberEvent):
+            life = event.instance, event.incarnation
+            is_new = verdict.reason is not Reason.DUPLICATE
+            if is_new and not is_copy:
+                self._evictions(before, event)
+                self._hangs(life, event)
+            if not isinstance(event, JoinMessage | AdminMessage):  # those before it is a member may be said again
+                said = self._said.setdefault((life, event.seq), record.payload)
+                must(said == record.payload, "no two messages of a life have one number", f"{event.seq} of {life}")
+            if is_new:
+                self._heard_s[life] = self.now_s
+        self._reign += leader(self.state) != leader(before)
+        if self.state.view.epoch != before.view.epoch:
+            self.count["views"] += 1
+            self._views[self.log_id, self.state.view.epoch] = _shown(self.state), self._reign
+
+    def _evictions(self, before: ClusterState, event: MemberEvent) -> None:
+        """Nobody is evicted within its lease by the real time, either; but for one gap, if the log's time is bad."""
+        gone = lives(before) - lives(self.state)
+        if not (isinstance(event, ProposeMessage) and gone and before.settings):
+            return
+        self.count[f"evicted: {event.evidence.name.lower()}"] += len(gone)
+        early_s = before.settings.gap_ms / 1000 if self.its.skew_s else LOOK_S + 0.01
+        for life in gone:
+            silent_s = self.now_s - self._heard_s.get(life, 0.0)
+            due_s = before.settings.lease_ms / 1000 - early_s
+            if event.evidence is Evidence.SILENT and not (self.its.jumps or self.its.exchanges):
+                must(silent_s >= due_s, "nobody is evicted within its lease", f"{life} after {silent_s:.1f} s")
+
+    def _hangs(self, life: Life, event: MemberEvent) -> None:
+        since_s = self.hanging.get(life, self.now_s)
+        if isinstance(event, RenewMessage):
+            rule = "a member whose service hangs is not renewed"
+            must(self.now_s - since_s < HANG_MAX_S, rule, f"{life} after {self.now_s - since_s:.1f} s")
+
+    # The members.
+
+    def _compare(self, member: Member) -> None:
+        news, life = member.news, member.settings.life
+        if (known := self._views.get((news.log_id, news.state.view.epoch))) is not None:
+            shown = _shown(news.state)
+            must(shown == known[0], "views of one epoch are equal", f"{life} has {shown} and not {known[0]}")
+        elif news.log_id == self.log_id:
+            must(news.state.view.epoch < 0, "members have no views but the log's", f"{life} {news.state.view}")
+
+    def _leaders(self) -> None:
+        believe = [member for member in self.cluster.started if member.leads]
+        if len(believe) > 1:
+            self.count["two leaders"] += 1
+            names = [member.settings.incarnation for member in believe]
+            must(not self.its.is_recommended, "no two members lead at one time", names)
+        for member in believe:
+            if self.rng.random() < 0.3:
+                self._write(member)
+
+    def _write(self, member: Member) -> None:
+        news, delay_s = member.news, self.rng.choice([0.0, 0.1, 2.0, 15.0])
+        known = self._views.get((news.log_id, news.state.view.epoch))
+        if known is not None:
+            reign, epoch = (self._log_number(news.log_id), known[1]), news.state.view.leader_epoch
+            self._writes.append(Write(self.now_s + delay_s, reign, news.log_id, epoch, member.settings.life))
+
+    def _log_number(self, log_id: str) -> int:
+        return self._logs if log_id == self.log_id else self._logs - 1
+
+    def is_agreed(self, alive: Iterable[Member]) -> bool:
+        """Whether these are all members, their view is settled, and all of them know it."""
+        here = list(alive)
+        view = self.state.view
+        return (
+            lives(self.state) == {each.settings.life for each in here}
+            and view.settled == view.epoch
+            and all(each.stands and each.is_settled and each.state.view.epoch == view.epoch for each in here)
+            and sum(each.leads for each in here) == 1
+        )
+
+
+HANG_MAX_S = 15.0
+"""The pulse counts for 5 s of a slow clock, and an append takes up to 8 s."""
+
+
+def _shown(state: ClusterState) -> Shown:
+    view = state.view
+    same = AgreedView(
+        leader=view.leader, leader_epoch=view.leader_epoch, epoch=view.epoch, epoch_ms=view.epoch_ms,
+        state_hash=view.state_hash, barriers=view.barriers,
+    )  # fmt: skip
+    return same, tuple(member.life for member in state.members)
