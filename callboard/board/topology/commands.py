@@ -5,6 +5,7 @@ on the log, and never after a change that its author did not know of.
 """
 
 import asyncio
+from contextlib import suppress
 from dataclasses import dataclass
 
 from callboard.actors.topology.reducer import step
@@ -111,9 +112,9 @@ def _try(state: ClusterState, message: AdminMessage) -> None:
 
 async def _verdict(reading: Reading, message: AdminMessage, offset: int, timeout_s: float) -> ClusterCommandResult:
     """The verdict on the record, read back from the log."""
-    try:
+    with suppress(TimeoutError, OffsetOutOfRange):
         async with asyncio.timeout(timeout_s):
-            while True:
+            while reading.next <= offset:
                 async for each in reading.steps(offset + 1):
                     if each.record.offset == offset:
                         verdict, state = each.verdict, each.after
@@ -123,8 +124,7 @@ async def _verdict(reading: Reading, message: AdminMessage, offset: int, timeout
                             leader=state.view.leader,
                         )  # fmt: skip
                 await reading.log.wait(reading.topic, offset, timeout_s)
-    except (TimeoutError, OffsetOutOfRange):
-        detail = f"the verdict is not known yet; see `callboard topology history` for offset {offset}"
-        return ClusterCommandResult(
-            command=words(message), offset=offset, accepted=None, reason="", detail=detail, epoch=-1, leader=""
-        )
+    detail = f"the verdict is not known yet; see `callboard topology history` for offset {offset}"
+    return ClusterCommandResult(
+        command=words(message), offset=offset, accepted=None, reason="", detail=detail, epoch=-1, leader=""
+    )
