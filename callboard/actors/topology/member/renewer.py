@@ -145,6 +145,7 @@ class Renewer:
         me = self._me
         if news.log_id and self._seq < 0:
             self._seq = me.seq + SEQ_JUMP if me else 0
+        self._seq = max(self._seq, me.seq if me else -1)  # the predecessor of this actor may have joined
         self._joined = self._joined or me is not None
 
     @property

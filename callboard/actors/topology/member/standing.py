@@ -51,7 +51,7 @@ class Standing:
 
     def sent(self, said: MessageSent) -> None:
         """A message is about to be appended."""
-        self._sent[said.seq] = said.at_ms
+        self._sent.setdefault(said.seq, said.at_ms)  # a restarted renewer may use a number again
         self.is_member = self.is_member or said.joined
 
     def see(self, event: MemberEvent, verdict: Verdict, state: ClusterState) -> None:

@@ -232,6 +232,20 @@ def test_after_its_restart_the_renewer_goes_on_far_behind_what_it_may_have_said(
     assert driver.saying.seq == topic.member("a").seq + SEQ_JUMP + 1
 
 
+def test_after_a_restart_before_it_has_joined_the_renewer_goes_on_behind_the_join_of_its_predecessor() -> None:
+    topic = Topic("b")
+    driver = renewer(topic.state)
+    assert driver.appended().seq == 1
+    topic.sent["a1"] = 4
+    topic.join("a")
+
+    driver.news(topic.state)
+    driver.tick("renew")
+
+    assert driver.saying is not None
+    assert driver.saying.seq == topic.member("a").seq + 1 == 6
+
+
 def test_a_restarted_view_keeper_is_told_what_was_sent_last() -> None:
     driver, _ = member()
     (sent, *_) = driver.sent(MessageSent)

@@ -58,6 +58,15 @@ def test_a_message_that_was_not_read_back_does_not_count() -> None:
     assert its.until_ms == 1_000 + COUNTED_MS
 
 
+def test_a_number_that_was_used_twice_counts_from_its_first_message() -> None:
+    its, topic = standing(), Topic("a")
+    its.sent(MessageSent(seq=1, at_ms=1_000))
+
+    sent_and_read(its, topic, at_ms=3_000, read_ms=6_000)
+
+    assert its.until_ms == 1_000 + COUNTED_MS
+
+
 def test_word_of_a_message_may_come_after_it_was_read_back() -> None:
     its, topic = standing(), Topic("a")
     its.read(topic.state, 1_500)
