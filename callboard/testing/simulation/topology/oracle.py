@@ -51,7 +51,8 @@ class Oracle:
         self._order(before, after)
         self._leads(before, after, event)
         if isinstance(event, LeaderMessage) and verdict.accepted:
-            assert leader(before) == (event.instance, event.incarnation) == self.leaders.get(event.leader_epoch)
+            writer = event.instance, event.incarnation
+            assert leader(before) == writer == self.leaders.get(event.leader_epoch), "only the leader writes"
             assert event.leader_epoch == max(self.leaders), "no leader writes after its successor"
         self._removals(before, after, event)
         self._settles(before, after)
@@ -69,7 +70,7 @@ class Oracle:
         life = event.instance, event.incarnation
         alive = life in lives(before)
         if alive and event.seq <= self._sent.get(life, 0):
-            assert verdict.reason is Reason.DUPLICATE
+            assert verdict.reason is Reason.DUPLICATE, "a repeated message is refused"
         elif alive or (verdict.accepted and isinstance(event, JoinMessage)):
             self._sent[life], self.heard[life] = event.seq, self.passed
             if isinstance(event, AckMessage) and event.state_hash == before.view.state_hash:
@@ -82,7 +83,7 @@ class Oracle:
         assert len(set(ids)) == len(ids), "one life for each instance"
         assert joins == sorted(set(joins)), "the order is that of the joins"
         assert [after.view.leader] == [each for each in ids if each == after.view.leader] or not ids, "one leader"
-        assert after.view.settled <= after.view.epoch <= after.offset
+        assert after.view.settled <= after.view.epoch <= after.offset, "nothing is settled before it is agreed"
         assert after.view.leader_epoch <= after.view.epoch, "a change of the leader is a change of the view"
 
     def _order(self, before: ClusterState, after: ClusterState) -> None:
@@ -93,7 +94,7 @@ class Oracle:
         changed = was != now or leader(before) != leader(after)
         assert (after.view.epoch == after.offset) == changed, "the view changes with members and leader, and only then"
         if not changed:
-            assert after.view.epoch == before.view.epoch
+            assert after.view.epoch == before.view.epoch, "the view changes only at its epoch"
 
     def _leads(self, before: ClusterState, after: ClusterState, event: MemberEvent | Unread) -> None:
         was, now = leader(before), leader(after)
@@ -115,17 +116,18 @@ class Oracle:
             return
         assert before.settings is not None
         if isinstance(event, LeaveMessage):
-            assert [member.life for member in gone] == [(event.instance, event.incarnation)]
+            assert [member.life for member in gone] == [(event.instance, event.incarnation)], "one leaves for itself"
         elif isinstance(event, JoinMessage):
             ((instance, incarnation),) = [member.life for member in gone]
-            assert instance == event.instance
-            assert incarnation == event.previous or self._silent(gone[0]) >= before.settings.lease_ms
+            assert instance == event.instance, "one joins for itself"
+            silent = self._silent(gone[0]) >= before.settings.lease_ms
+            assert silent or incarnation == event.previous, "nobody takes over a live incarnation that it does not know"
         elif isinstance(event, ProposeMessage):
             self._evictions(before, after, event, gone)
         else:
-            assert isinstance(event, AdminMessage)
-            assert event.evict is not None
-            assert [member.instance for member in gone] == [event.evict.target]
+            assert isinstance(event, AdminMessage), "only some messages remove members"
+            assert event.evict is not None, "only one command removes members"
+            assert [member.instance for member in gone] == [event.evict.target], "a command removes its target"
 
     def _evictions(
         self, before: ClusterState, after: ClusterState, event: ProposeMessage, gone: list[ClusterMember]
@@ -134,14 +136,15 @@ class Oracle:
         assert its is not None
         assert sorted(member.instance for member in gone) == sorted(event.remove), "all or none"
         assert event.base_epoch == before.view.epoch, "of two proposals for a view one counts"
-        assert not before.frozen
+        assert not before.frozen, "nobody is evicted from a frozen cluster"
         for member in gone:
             if event.evidence is Evidence.SILENT:
                 assert self._silent(member) >= its.lease_ms, "nobody is evicted within its lease"
             else:
-                assert its.ack_policy is AckPolicy.EVICT
-                assert (member.life, before.view.epoch) not in self._acked
-                assert after.clock.now_ms - before.view.epoch_ms >= its.ack_deadline_ms
+                waited_ms = after.clock.now_ms - before.view.epoch_ms
+                assert its.ack_policy is AckPolicy.EVICT, "the policy evicts the mute"
+                assert (member.life, before.view.epoch) not in self._acked, "only the mute are evicted as mute"
+                assert waited_ms >= its.ack_deadline_ms, "nobody is evicted before the deadline"
         recent = [at_ms for at_ms in self._evicted if after.clock.now_ms - at_ms < 2 * its.lease_ms]
         size = len(before.members) + len(recent)
         allowed = max(its.budget_min, (size - 1) * its.budget_percent // 100)
@@ -156,8 +159,9 @@ class Oracle:
             return
         if after.view.degraded:
             assert after.settings is not None
-            assert after.settings.ack_policy is AckPolicy.PROCEED
-            assert after.clock.now_ms - after.view.epoch_ms >= after.settings.ack_deadline_ms
+            waited_ms = after.clock.now_ms - after.view.epoch_ms
+            assert after.settings.ack_policy is AckPolicy.PROCEED, "the policy proceeds without the mute"
+            assert waited_ms >= after.settings.ack_deadline_ms, "no view is degraded before the deadline"
         elif after.view.settled == after.view.epoch:
             missing = [life for life in lives(after) if (life, after.view.epoch) not in self._acked]
             assert not missing, "a view is settled when all have acknowledged it"
