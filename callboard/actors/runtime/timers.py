@@ -24,9 +24,9 @@ class Timers:
             self._deadlines[key] = now_s + seconds
 
     def due(self, now_s: float) -> list[tuple[str, float]]:
-        """The due timers and their deadlines, in order of these; they stay until taken."""
-        while self._wakes and self._wakes[-1] <= now_s + SLACK_S:
-            self._wakes.pop()
+        """At a wake-up: the due timers and their deadlines, in order of these; they stay until taken."""
+        if self._wakes:
+            self._wakes.pop()  # this wake-up, even if it came early: it does not come again
         ripe = [(key, at) for key, at in self._deadlines.items() if at <= now_s + SLACK_S]
         return sorted(ripe, key=lambda timer: (timer[1], timer[0]))
 

@@ -75,6 +75,28 @@ def test_a_stale_wake_up_asks_for_the_next_one() -> None:
     assert timers.next_wake(10) == 10
 
 
+def test_a_wake_up_that_comes_early_asks_for_another() -> None:
+    timers = Timers()
+    timers.set("a", 10, now_s=0)
+    timers.next_wake(0)
+    assert fired(timers, 9.5) == []
+    assert timers.next_wake(9.5) == 0.5
+    assert fired(timers, 10) == ["a"]
+
+
+def test_a_wake_up_that_is_late_is_still_waited_for() -> None:
+    timers = Timers()
+    timers.set("long", 10, now_s=0)
+    timers.next_wake(0)
+    timers.set("short", 2, now_s=0)
+    timers.next_wake(0)
+    assert fired(timers, 11) == ["short", "long"]
+    timers.set("next", 3, now_s=11)
+    assert timers.next_wake(11) is None
+    assert fired(timers, 12) == []
+    assert timers.next_wake(12) == 2
+
+
 def test_a_short_timer_again_and_again_asks_for_no_further_wake_up_for_a_long_one() -> None:
     timers = Timers()
     timers.set("long", 1000, now_s=0)
