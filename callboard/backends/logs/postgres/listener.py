@@ -55,7 +55,8 @@ class Listener:
             self._renewed()
             while not lost.is_set():
                 with suppress(TimeoutError):
-                    await asyncio.wait_for(lost.wait(), PING_S)
+                    async with asyncio.timeout(PING_S):  # wait_for may swallow a cancellation in Python 3.11
+                        await lost.wait()
                     break
                 await connection.execute("SELECT 1")
             raise LogUnavailable(f"the connection to {self._server.name} was lost; it is made again")
