@@ -104,7 +104,8 @@ class RunningAgent:
         try:
             if role in self._up:
                 self._link.send(Frame(Kind.ASK, role, number, event=question))
-            return answer_to(question, await asyncio.wait_for(asked.answer, timeout_s))
+            async with asyncio.timeout(timeout_s):  # wait_for may swallow a cancellation in Python 3.11
+                return answer_to(question, await asked.answer)
         except TimeoutError:
             raise NotAnswered(
                 f"actor {role!r} of agent {self._name!r} did not answer {type(question).__name__} within "

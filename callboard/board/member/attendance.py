@@ -54,7 +54,6 @@ class Attendance:
         self._asking: dict[str, asyncio.Task[None]] = {}
         self._written_ms = -WRITE_MS
         self._acknowledging = -1
-        self._stopped = False
         self._lapse: asyncio.TimerHandle | None = None
         self.ending: asyncio.Task[None]
 
@@ -77,7 +76,7 @@ class Attendance:
 
     async def _attend(self) -> None:
         try:
-            while not self._stopped:  # in Python 3.11 a question may swallow the cancellation
+            while True:
                 with suppress(NotAnswered):  # its actor restarts; asked again, as long as the agent runs
                     self.take(await self.incarnation.watch(self.news.version, *self.says))
                 if self.incarnation.agent.has_ended:
@@ -219,7 +218,6 @@ class Attendance:
         """Stop acting, then leave the cluster. If a listener or a leader does not stop in time, the lease runs out
         instead: leaving would let the others go on too early.
         """
-        self._stopped = True
         self.ending.cancel()
         await asyncio.gather(self.ending, return_exceptions=True)
         if self._lapse is not None:

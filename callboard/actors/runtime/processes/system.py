@@ -96,7 +96,8 @@ class System:
             with suppress(BrokenPipeError):
                 host.stdin.close()
             with suppress(TimeoutError):
-                await asyncio.wait_for(wait_for_exit(host), END_S)
+                async with asyncio.timeout(END_S):
+                    await wait_for_exit(host)
             if host.poll() is None:
                 host.kill()
                 await wait_for_exit(host)
