@@ -3,7 +3,9 @@
 from random import Random
 from typing import Any
 
+from callboard.actors.topology.joining import in_force, silence_ms
 from callboard.messages.headers import new_record
+from callboard.messages.topology.cluster_state import ClusterState
 from callboard.messages.topology.control_messages import (
     AckMessage,
     Evidence,
@@ -52,11 +54,20 @@ class Hasty:
         if self._acked != state.view.epoch:
             self._acked = state.view.epoch
             self._say(AckMessage, epoch=state.view.epoch, state_hash=state.view.state_hash)
-        others = [each.instance for each in state.members if each is not me]
-        if others and self.rng.random() < PROPOSES:
-            remove = tuple(self.rng.sample(others, self.rng.randint(1, len(others))))
-            base = state.view.epoch - self.rng.choice([0, 0, 0, 1])
-            self._say(ProposeMessage, base_epoch=base, remove=remove, evidence=self.rng.choice(list(Evidence)))
+        if len(state.members) > 1 and self.rng.random() < PROPOSES:
+            self._propose(state)
+
+    def _propose(self, state: ClusterState) -> None:
+        """Propose to evict all that are silent or mute, however many, or anybody."""
+        others = [each for each in state.members if each.instance != INSTANCE]
+        silent = [each for each in others if silence_ms(state, each) >= in_force(state).lease_ms]
+        mute = [each for each in others if each.acked != state.view.epoch]
+        anybody = self.rng.sample(others, self.rng.randint(1, len(others)))
+        evidence = Evidence.SILENT if silent else self.rng.choice(list(Evidence))
+        chosen = self.rng.choice([silent or mute or anybody, anybody])
+        base = state.view.epoch - self.rng.choice([0, 0, 0, 1])
+        remove = tuple(each.instance for each in chosen)
+        self._say(ProposeMessage, base_epoch=base, remove=remove, evidence=evidence)
 
     def leave(self) -> None:
         """Leave for good."""
