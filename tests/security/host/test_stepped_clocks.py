@@ -10,12 +10,13 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
-from importlib.util import find_spec
 from itertools import groupby
 from pathlib import Path
 from typing import Any
 
 import pytest
+
+from tests import stepped_clock
 
 DEADLINE_S = 60.0
 LEASE_S = 3.0
@@ -59,24 +60,11 @@ asyncio.run(main())
 """
 
 
-def fake_clock() -> Path:
-    """The library that steps clocks. Without it this file proves nothing, so it fails."""
-    found = find_spec("libfaketime")
-    folder = Path(found.origin).parent if found is not None and found.origin is not None else None
-    libraries = sorted(folder.rglob("libfaketime.so.1")) if folder is not None else []
-    assert libraries, (
-        "clocks cannot be stepped without libfaketime.so.1, which package libfaketime compiles when it is installed; "
-        "make the tests' environment again (rm .venv/.ready-test; make test), where there is a C compiler"
-    )
-    return libraries[0]
-
-
 class Clocks:
     """Processes in a folder, each under a wall clock of its own, and one publisher."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        self._library = fake_clock()
         self._started: list[subprocess.Popen[str]] = []
         self._site: subprocess.Popen[str] | None = None
         self._published: list[str] = []
@@ -84,19 +72,15 @@ class Clocks:
 
     def step(self, name: str, by: str) -> None:
         """The wall clock of this process jumps, or does so as soon as it is started."""
-        file = self.folder / f"{name}.new"
-        file.write_text(f"{by}\n")
-        file.rename(self.folder / f"{name}.clock")
+        stepped_clock.step(self.folder / f"{name}.clock", by)
 
     def start(self, name: str, script: str, *words: str) -> "subprocess.Popen[str]":
         """Start a process under the clock of this name, which is right if it was not stepped yet."""
         clock = self.folder / f"{name}.clock"
         if not clock.exists():
             self.step(name, "+0")
-        environ = {name: value for name, value in os.environ.items() if not name.startswith("CALLBOARD_")} | {
-            "LD_PRELOAD": str(self._library), "FAKETIME_TIMESTAMP_FILE": str(clock), "FAKETIME_NO_CACHE": "1",
-            "DONT_FAKE_MONOTONIC": "1", "NO_FAKE_STAT": "1",
-        }  # fmt: skip
+        environ = {name: value for name, value in os.environ.items() if not name.startswith("CALLBOARD_")}
+        environ |= stepped_clock.environment(clock)
         with (self.folder / f"{name}.said").open("a") as said:
             process = subprocess.Popen(
                 [sys.executable, "-c", script, *words], cwd=self.folder, env=environ,
