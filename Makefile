@@ -20,7 +20,7 @@ unexport PYTHONDONTWRITEBYTECODE # the tests start thousands of processes, each 
 .DELETE_ON_ERROR:
 .NOTPARALLEL: # every target uses the one .venv, and the tools use both cores by themselves
 .SUFFIXES:
-.PHONY: help demo pipeline-demo check test test-slow test-servers nightly behaviours endurance chaos kill-points soak conformance planted-bugs sim sim-planted fuzz lint bench bench-spark plots gen check-gen clean
+.PHONY: help demo pipeline-demo topology-demo check test test-slow test-servers nightly behaviours endurance chaos kill-points soak conformance planted-bugs sim sim-planted fuzz lint bench bench-spark plots gen check-gen clean
 
 help: ## List the targets; ARGS="..." is passed to the command behind a target.
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-13s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
@@ -30,6 +30,9 @@ demo: $(VENV)/.ready-demo ## Show a publisher and six subscribers at work while 
 
 pipeline-demo: $(VENV)/.ready-spark ## Archive a log, trim it, lose it, restore it, compare every byte and audit it; needs Java.
 	@$(BIN)/callboard pipeline demo $(ARGS)
+
+topology-demo: $(VENV)/.ready-test ## Kill the leader of five services twice, drain the third, and check what the leaders counted; half a minute.
+	@$(BIN)/callboard topology demo $(ARGS)
 
 check: lint ## Run make lint and the quick tests: a minute on 2 idle cores.
 	@$(PYTEST) -m "not ($(SERVERS))" $(QUICK) $(ARGS)

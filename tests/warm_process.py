@@ -18,7 +18,7 @@ from pathlib import Path
 
 import callboard
 
-LEFT_OUT = {"chaos", "demo", "pipeline", "pipeline_demo", "proto", "s3", "sync", "testing"}
+LEFT_OUT = {"chaos", "demo", "pipeline", "pipeline_demo", "proto", "s3", "sync", "testing", "topology_demo"}
 """Modules of extras, and those that few commands need: these import them themselves."""
 
 REQUEST_BYTES = 1 << 17

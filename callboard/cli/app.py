@@ -133,6 +133,9 @@ COMMANDS: dict[str, Entry | Group] = {
             changes=True),
     }),
     "topology": group("Show the cluster on the log: its members, its leader, its history; or command it.", {
+        "demo": Entry("topology_demo:demo",
+            "Kill the leader of five services twice, drain the third, and check what the leaders counted.",
+            board=False),
         "show": Entry("topology.show:show",
             "Show the members in their order, the leader, and whether the view is settled; runs without a name."),
         "history": Entry("topology.history:history",

@@ -53,6 +53,7 @@ JOBS = "needs Java; shows what others wrote by the functions that the other comm
 NOTHING = {
     ("demo",): "makes a board of its own", ("chaos",): "makes a board of its own", ("migrate",): "shows no record",
     ("simulate",): "makes a board of its own", ("pipeline", "demo"): "makes a board of its own",
+    ("topology", "demo"): "makes a board of its own",
     ("pipeline", "rebuild"): JOBS, ("pipeline", "queue-at"): JOBS, ("pipeline", "audit"): JOBS,
     ("pipeline", "archive"): JOBS, ("pipeline", "collect"): JOBS, ("pipeline", "export"): JOBS,
     ("topology", "watch"): "runs on, and shows what `topology history` does",
