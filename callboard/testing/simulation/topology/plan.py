@@ -174,8 +174,13 @@ def _evict(_: Random, at_s: float, who: str) -> list[Act]:
     return [Command(at_s, who, "evict")]
 
 
+def _late_join(_: Random, at_s: float, who: str) -> list[Act]:
+    """A join is on the log again after its incarnation has left."""
+    return [Leave(at_s, who, 1.0), Repeat(at_s + 0.7, who, 20.0), Leave(at_s + 8.0, who, 25.0)]
+
+
 KINDS: tuple[Kind, ...] = (
-    _crash, _crash, _cut, _cut, _slow, _late, _pause, _pause, _command, _contested,
+    _crash, _crash, _cut, _cut, _slow, _late, _pause, _pause, _command, _contested, _late_join,
     lambda rng, at_s, who: [Leave(at_s, who, rng.choice([1.0, 10.0]))],
     lambda rng, at_s, who: [Kill(at_s, who, rng.choice([VIEW_KEEPER, RENEWER, PROPOSER]))],
     lambda rng, at_s, who: [Hang(at_s, who, rng.choice([3.0, 12.0, 25.0]))],
