@@ -10,7 +10,7 @@ from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_add
 from callboard.errors import ConfigError
 
 RESOLVE_S = 5.0
-"""A name that is not resolved in this time admits nobody."""
+"""A name that is not resolved in this time admits no one."""
 
 Address = IPv4Address | IPv6Address
 Network = IPv4Network | IPv6Network

@@ -28,7 +28,7 @@ LOG_MS = 60_000
 
 
 class Incoming:
-    """An ASGI application. Whoever may not connect gets the same 404 as for any path that does not exist."""
+    """An ASGI application. A stranger gets the same 404 as for any path that does not exist."""
 
     def __init__(
         self,

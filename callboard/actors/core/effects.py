@@ -64,9 +64,10 @@ class EnsureTopic(Perform):
 
 @dataclass(frozen=True, slots=True)
 class TrimTopic(Perform):
-    """Result None. Records below the offset were removed, if the log can do this."""
+    """Result None. Records below the offset were removed, if the log can do this, and the topic is still ``log_id``."""
 
     topic: str
+    log_id: str
     below: int
 
 

@@ -157,7 +157,7 @@ class AgentWorld:
         if isinstance(effect, EnsureTopic):
             await self._log.ensure(effect.topic)
         elif Capability.TRIM in self._log.capabilities:
-            await self._log.trim(effect.topic, Retention(below_offset=effect.below))
+            await self._log.trim(effect.topic, Retention(below_offset=effect.below, log_id=effect.log_id))
 
     async def _build(self, request: DistributeRequest) -> PackageMessage:
         source: Source = FolderSource(Path(request.source or "/"), self._patterns)

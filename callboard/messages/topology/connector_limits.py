@@ -25,7 +25,7 @@ INSTANCES_MAX = 10_000
 CLUSTERS_MAX = 1000
 
 KEEP_MS_MAX = 900_000
-"""The longest that clusters are kept without another announcement, whatever the sender asks for."""
+"""The longest that clusters are kept without another announcement, even if the sender asks for more."""
 
 
 def check_announcement(announcement: Announcement, sender: str) -> None:

@@ -212,7 +212,7 @@ class ViewKeeper:
 
     def _replaced(self, detail: str) -> None:
         topic = self._settings.topic
-        self._standing.report(MemberProblem.LOG_REPLACED, f"the topic {topic} was replaced: {detail}; join it anew")
+        self._standing.report(MemberProblem.LOG_REPLACED, f"the topic {topic} was replaced: {detail}; join again")
 
     def _see(self, record: Record) -> None:
         previous, self._previous = self._previous, record.offset
@@ -231,8 +231,8 @@ class ViewKeeper:
         if self._start > self._first:
             self._seek(from_first())
             return self._follower.start()
-        topic, advice = self._settings.topic, "let a member that still runs take a snapshot, or create the topic anew"
-        gap = f"{topic} begins at offset {self._first}, and no snapshot tells what was before; {advice}"
+        begins = f"{self._settings.topic} begins at offset {self._first}, and no snapshot tells what was before"
+        gap = f"{begins}; let a member that still runs take a snapshot, or delete the topic: the next member creates it"
         self._standing.report(MemberProblem.GAP, gap)
         return ()
 
@@ -247,7 +247,7 @@ class ViewKeeper:
         below = state.snapshot - its.keep_records
         if below >= max(self._first, self._trimmed) + its.snapshot_every:
             self._trimmed = below
-            yield TrimTopic(its.topic, below)
+            yield TrimTopic(its.topic, self._follower.log_id, below)
 
 
 def _ms(now: Moment) -> int:

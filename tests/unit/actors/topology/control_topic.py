@@ -3,8 +3,11 @@
 from collections import Counter
 from typing import Any
 
+from callboard.actors.topology.cluster_fold import ClusterFold
 from callboard.actors.topology.reducer import step
+from callboard.actors.topology.snapshots import begun
 from callboard.actors.topology.verdict import Verdict
+from callboard.messages.record import Record
 from callboard.messages.topology.cluster_state import EMPTY, ClusterMember, ClusterSettings, ClusterState
 from callboard.messages.topology.control_messages import (
     AckMessage,
@@ -24,12 +27,26 @@ from callboard.messages.topology.control_messages import (
     TransferCommand,
 )
 from callboard.messages.topology.member_event import MemberEvent
-from callboard.messages.topology.reading import Unread
+from callboard.messages.topology.reading import Unread, read
 from callboard.messages.topology.state_hash import state_hash
 
 LEASE_MS, GAP_MS = 10_000, 5_000
 
 COMMANDS = {"evict": EvictCommand, "drain": DrainCommand, "transfer": TransferCommand}
+
+
+def resumed(records: list[Record]) -> tuple[ClusterState, list[Verdict]]:
+    """The state after these records, folded from the newest snapshot on, and the verdicts since then."""
+    fold, verdicts = ClusterFold(), list[Verdict]()
+    first = read(records[0]) if records else None
+    previous = first.state.offset if isinstance(first, SnapshotMessage) else -1
+    for record in records:
+        if (begins := begun(record, previous)) is not None:
+            fold, verdicts = begins, []
+        else:
+            verdicts.append(fold.see(record))
+        previous = record.offset
+    return fold.state, verdicts
 
 
 class Topic:

@@ -280,7 +280,8 @@ def test_the_leader_trims_what_is_long_before_the_snapshot() -> None:
 
     driver.reads(topic)
 
-    assert driver.asked(TrimTopic).below == topic.state.snapshot - 4
+    trim = driver.asked(TrimTopic)
+    assert (trim.log_id, trim.below) == ("log", topic.state.snapshot - 4)
 
 
 def trimmed(topic: Topic, first: int) -> Driver:
