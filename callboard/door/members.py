@@ -3,9 +3,23 @@
 from collections.abc import Mapping
 from typing import Any
 
+from callboard.backends.fence import Token
 from callboard.door import limits
 from callboard.door.boards import function
-from callboard.door.rules import Rule, Unfit, checked, choice, flag, number, optional, pairs, several, text, whole
+from callboard.door.rules import (
+    Rule,
+    Unfit,
+    checked,
+    choice,
+    flag,
+    instance_of,
+    number,
+    optional,
+    pairs,
+    several,
+    text,
+    whole,
+)
 from callboard.errors import ConfigError, RequestRefused, Undecodable
 from callboard.messages.topics import TOPIC_NAME
 from callboard.messages.topology.cluster_state import Health
@@ -106,9 +120,11 @@ ARGUMENTS: dict[str, Rule] = {
     "callback": function,
     "critical": flag,
     "init_delay_s": SECONDS,
-    "names": several(name, PROPERTIES_MAX, least=1),
+    "names": several(text(limits.TEXT_CHARS_MAX), PROPERTIES_MAX, least=1),
     "get": function,
     "ranking": whole(-COUNT_MAX, COUNT_MAX),
+    "remote": function,
+    "token": instance_of(Token),
     "properties": properties,
     "epoch": optional(whole(0, limits.OFFSET_MAX)),
     "from_epoch": optional(whole(-1, limits.OFFSET_MAX)),

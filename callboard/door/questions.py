@@ -1,5 +1,6 @@
 """Checks the arguments of a board's questions and commands."""
 
+from collections.abc import Mapping
 from typing import Any
 
 from callboard.actors.subscriber.gates.pacing import PER_MIN_MAX
@@ -19,6 +20,7 @@ from callboard.door.rules import (
     path,
     place_or_none,
     several,
+    shown,
     text,
     whole,
 )
@@ -35,6 +37,7 @@ ARGUMENTS: dict[str, Rule] = {
     "cursor": text(limits.CURSOR_CHARS_MAX),
     "limit": whole(0, limits.PAGE_MAX),
     "offset": OFFSET,
+    "epoch": OFFSET,
     "up_to": MOST,
     "first": optional(whole(1, limits.OFFSET_MAX)),
     "packages_per_min": whole(0, PER_MIN_MAX),
@@ -63,6 +66,7 @@ ARGUMENTS: dict[str, Rule] = {
     "reason": text(limits.TEXT_CHARS_MAX),
     "author": text(limits.ID_CHARS_MAX),
     "force": flag,
+    "undo": flag,
     "expect": flag,
     "timeout_s": number(0, limits.TIMEOUT_S_MAX),
 }
@@ -96,4 +100,6 @@ def commanded(options: Any) -> Any:
 
 def clustered(settings: Any) -> Any:
     """The settings of a cluster, checked. Raises as ``commanded``."""
+    if not isinstance(settings, Mapping):
+        raise RequestRefused(f"settings is {shown(settings)}, but should be a mapping, such as {{'lease_ms': 20000}}")
     return checked(RequestRefused, CLUSTER_SETTINGS, settings)

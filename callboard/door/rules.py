@@ -36,7 +36,7 @@ def checked(error: type[CallboardError], rules: Mapping[str, Rule], given: Mappi
     taken = {}
     for name, value in given.items():
         if name not in rules:
-            close = suggestion(name, rules)
+            close = suggestion(str(name), rules)  # in a mapping from outside, a key may be anything
             raise TypeError(f"there is no {name!r}; " + (f"did you mean {close}?" if close else _known(rules)))
         try:
             taken[name] = rules[name](value)

@@ -182,7 +182,8 @@ class Member:
         return added
 
     def remove_listener(self, callback: TopologyListener) -> bool:
-        """Call the function no more; False if it was no listener."""
+        """Call the function no more; False if it was no listener. Raises ``RequestRefused``."""
+        asked(callback=callback)
         removed = self._listening.unbind(callback)
         if self._attendance is not None:
             self._attendance.dispatch.pump()
@@ -215,8 +216,8 @@ class Member:
         If several give the same property, the highest ``ranking`` wins, then the first; the service's own rank as 0 and
         are the first. If it fails, its last values stay. Raises ``RequestRefused``.
         """
-        given = asked(get=get, ranking=ranking)
-        provider = Provider(tuple(names), given["get"], ranking)
+        given = asked(names=names, get=get, ranking=ranking)
+        provider = Provider(given["names"], get, ranking)
         self._sources.providers.append(provider)
         if self._attendance is not None:
             self._attendance.polling.begin(provider)
@@ -251,7 +252,11 @@ class Member:
         return watch(self._board, from_epoch)
 
     def use_remote(self, remote: Callable[[], tuple[RemoteCluster, ...]]) -> Callable[[], None]:
-        """Show these clusters in the topology, too. Returns the function to call when they have changed."""
+        """Show these clusters in the topology, too. Returns the function to call when they have changed.
+
+        Raises ``RequestRefused`` if ``remote`` is no function.
+        """
+        asked(remote=remote)
         attendance = self._running()
         attendance.remote = remote
         return lambda: attendance.take(attendance.news)
@@ -267,7 +272,8 @@ class Member:
         return LeaderLease(self._running, timeout_s)
 
     def holds(self, token: Token) -> bool:
-        """Whether this process still is the leader with this token, now."""
+        """Whether this process still is the leader with this token, now. Raises ``RequestRefused`` for no token."""
+        asked(token=token)
         return self._attendance is not None and self._attendance.holds(token)
 
     async def __aenter__(self) -> Self:

@@ -100,7 +100,7 @@ class Topology:
         Raises:
             RequestRefused: no view has this epoch, or its records are no longer on the log.
         """
-        asked(offset=epoch)
+        asked(epoch=epoch)
         reading = await whole_reading(self._board)
         if reading is None:
             raise RequestRefused(NO_CLUSTER, code="not_found")
@@ -114,29 +114,34 @@ class Topology:
             SchemaTooNew: a record of the cluster is too new for this version.
             LogUnavailable: the command could not be appended.
         """
-        return await self._about(instance, options, evict=EvictCommand(target=instance))
+        await self._demand(instance)
+        return await self._send(options, evict=EvictCommand(target=instance))
 
     async def drain(
         self, instance: str, *, undo: bool = False, **options: Unpack[ClusterCommandOptions]
     ) -> ClusterCommandResult:
         """Exclude a member from leadership until it restarts, or include it again. Raises as ``evict``."""
-        return await self._about(instance, options, drain=DrainCommand(target=instance, draining=not undo))
+        asked(undo=undo)
+        await self._demand(instance)
+        return await self._send(options, drain=DrainCommand(target=instance, draining=not undo))
 
     async def transfer(self, instance: str, **options: Unpack[ClusterCommandOptions]) -> ClusterCommandResult:
         """Make a member the leader. Raises as ``evict``."""
-        return await self._about(instance, options, transfer=TransferCommand(target=instance))
+        await self._demand(instance)
+        return await self._send(options, transfer=TransferCommand(target=instance))
 
     async def freeze(self, *, undo: bool = False, **options: Unpack[ClusterCommandOptions]) -> ClusterCommandResult:
         """Have no member evicted, except by command, or end that. Raises as ``evict``."""
+        asked(undo=undo)
         return await self._send(options, freeze=FreezeCommand(frozen=not undo))
 
     async def configure(
         self, settings: ClusterSettingsChange, **options: Unpack[ClusterCommandOptions]
     ) -> ClusterCommandResult:
         """Change settings of the cluster. Raises as ``evict``; also for impossible settings, and if none changes."""
+        taken = clustered(settings)
         former = demand_cluster(await current(self._board)).settings
         assert former is not None, "there is a cluster"
-        taken = clustered(settings)
         if "ack_policy" in taken:
             taken["ack_policy"] = AckPolicy[taken["ack_policy"].upper()]
         changed = replaced(former, **taken)
@@ -144,10 +149,9 @@ class Topology:
             raise RequestRefused("the cluster has these settings already; give at least one to change", code="empty")
         return await self._send(options, configure=changed)
 
-    async def _about(self, instance: str, options: ClusterCommandOptions, **command: Event) -> ClusterCommandResult:
+    async def _demand(self, instance: str) -> None:
         asked(instance=instance)
         demand_member(demand_cluster(await current(self._board)), instance)
-        return await self._send(options, **command)
 
     async def _send(self, options: ClusterCommandOptions, **command: Event) -> ClusterCommandResult:
         taken = commanded(options)

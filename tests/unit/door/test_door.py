@@ -253,6 +253,21 @@ ASKED: list[tuple[str, Callable[[Callboard], Any]]] = [
     ("timeout_s", lambda board: board.subscriber("edge-1", "./out").report("1")),
     ("timeout_s", lambda board: board.subscriber("edge-1", "./out").until_ready(math.nan)),
     ("drain_s", lambda board: board.subscriber("edge-1", "./out").stop(-1)),
+    ("instance", lambda board: board.topology.evict(["a"])),
+    ("instance", lambda board: board.topology.transfer({})),
+    ("instance", lambda board: board.topology.drain(object())),
+    ("undo", lambda board: board.topology.drain("a", undo="no")),
+    ("undo", lambda board: board.topology.freeze(undo="no")),
+    ("settings", lambda board: board.topology.configure(None)),
+    ("settings", lambda board: board.topology.configure("lease_ms")),
+    ("epoch", lambda board: board.topology.explain(-1)),
+    ("names", lambda board: board.member().add_provider("load", len)),
+    ("names", lambda board: board.member().add_provider(None, len)),
+    ("names[0]", lambda board: board.member().add_provider([7], len)),
+    ("callback", lambda board: board.member().remove_listener([])),
+    ("remote", lambda board: board.member().use_remote(None)),
+    ("token", lambda board: board.member().holds(None)),
+    ("token", lambda board: board.member().holds(7)),
 ]
 
 
@@ -281,6 +296,8 @@ def test_an_option_that_there_is_not_is_no_option_in_silence() -> None:
                 await board.publisher("site").test(recipient=["edge-1"])  # type: ignore[call-arg]
             with pytest.raises(TypeError, match="there is no 'timeout'; did you mean timeout_s"):
                 await board.pause("edge-1", timeout=1)  # type: ignore[call-arg]
+            with pytest.raises(TypeError, match="there is no 1; known here: lease_ms"):
+                await board.topology.configure({1: 1})  # type: ignore[dict-item]
             with pytest.raises(TypeError, match="there is no 'follow'; did you mean follows"):
                 board.subscriber("edge-1", "./out", follow=["site"])  # type: ignore[call-arg]
 
