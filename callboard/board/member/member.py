@@ -183,8 +183,7 @@ class Member:
 
     def remove_listener(self, callback: TopologyListener) -> bool:
         """Call the function no more; False if it was no listener. Raises ``RequestRefused``."""
-        asked(callback=callback)
-        removed = self._listening.unbind(callback)
+        removed = self._listening.unbind(asked(callback=callback)["callback"])
         if self._attendance is not None:
             self._attendance.dispatch.pump()
         return removed
@@ -252,10 +251,7 @@ class Member:
         return watch(self._board, from_epoch)
 
     def use_remote(self, remote: Callable[[], tuple[RemoteCluster, ...]]) -> Callable[[], None]:
-        """Show these clusters in the topology, too. Returns the function to call when they have changed.
-
-        Raises ``RequestRefused`` if ``remote`` is no function.
-        """
+        """Show these clusters, too. Returns the function to call when they have changed. Raises ``RequestRefused``."""
         asked(remote=remote)
         attendance = self._running()
         attendance.remote = remote
