@@ -8,7 +8,7 @@ from typing import Protocol
 from callboard.actors.topology.cluster_view import ClusterView
 from callboard.backends.fence import Token
 from callboard.board.connect.cancelled_body import CancelledBody
-from callboard.errors import LeadershipLost
+from callboard.errors import LeadershipLost, RequestRefused
 
 
 def may_lead(view: ClusterView | None, *, standing: bool, held: Token | None = None) -> Token | None:
@@ -78,10 +78,13 @@ class LeaderLease:
         Raises:
             NotAnswered: it does not after the timeout.
             MembershipEnded: it will not.
+            RequestRefused: this lease is held already.
         """
         member = self._member()
         while (token := member.may_lead()) is None:
             await member.wait(lambda: member.may_lead() is not None, self._timeout_s, "led by this process")
+        if self._held is not None:  # a second one would replace it, and never be released
+            raise RequestRefused("this lease is held already; make another with leader_lease()")
         lease = Lease(token)
         member.leases.add(lease)
         self._held = member, lease

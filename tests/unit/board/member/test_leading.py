@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from callboard import LeadershipLost, Member, NotAnswered, Token
+from callboard import LeadershipLost, Member, NotAnswered, RequestRefused, Token
 from callboard.board.member.leadership import may_lead
 from tests.unit.board.member.clusters import Cluster, eventually, run
 from tests.unit.board.member.views import cluster as seen
@@ -221,5 +221,19 @@ def test_a_blocked_event_loop_does_not_keep_its_leadership(tmp_path: Path) -> No
         await eventually(leader.is_leader)
         await eventually(lambda: len(cluster.told["a"]) == 3)
         assert cluster.kinds("a") == ["topology_init", "topology_changing", "topology_changed"]
+
+    run(scenario, tmp_path)
+
+
+def test_a_lease_that_is_held_is_not_taken_again(tmp_path: Path) -> None:
+    async def scenario(cluster: Cluster) -> None:
+        member = await cluster.add("a")
+        lease = member.leader_lease()
+        async with lease as token:
+            with pytest.raises(RequestRefused, match="held already"):
+                await lease.acquire()
+            assert member.holds(token)
+        evicted = await cluster.boards["a"].topology.evict("a")
+        assert (await member.settled(evicted.epoch)).leader
 
     run(scenario, tmp_path)
