@@ -58,8 +58,9 @@ class Attendance:
         self.ending: asyncio.Task[None]
 
     async def begin(self) -> None:
-        """Join the cluster."""
+        """Join the cluster. Raises ``ConfigError`` if the board is not open."""
         try:
+            _ = self._board.log  # raises: without a log, the agent would wait for one in silence
             await self._join(self._identity.previous)
         except BaseException:
             self._identity.close()

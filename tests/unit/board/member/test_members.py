@@ -278,3 +278,8 @@ def test_options_that_cannot_work_are_refused_when_they_are_given(options: Any, 
 def test_an_option_that_does_not_exist_is_a_type_error() -> None:
     with pytest.raises(TypeError, match="there is no 'priorty'; did you mean priority"):
         Callboard("memory:").member(priorty=1)  # type: ignore[call-arg]  # the mistake
+
+
+def test_a_member_of_a_board_that_is_not_open_does_not_start() -> None:
+    with pytest.raises(ConfigError, match="the board is not open"):
+        asyncio.run(Callboard("memory:").member().start())
