@@ -42,7 +42,9 @@ UNREACHABLE = (OSError, sqlite3.OperationalError, asyncpg.PostgresError, asyncpg
 
 
 class Event(NamedTuple):
-    """A write (``guarded``, ``unguarded``), or the end of a leadership: ``refused`` a write, or ``cancelled``."""
+    """A write (``guarded``, ``unguarded``), or the end of a leader's work: it was ``refused`` a write or
+    ``cancelled``, or the database ``failed``.
+    """
 
     kind: str
     value: int

@@ -28,11 +28,16 @@ async def count(counters: Counters, token: Token, instance: str) -> None:
             await counters.write(name, event, token)
 
 
-async def note_end(url: str, error: LeadershipLost, epoch: int, instance: str) -> None:
-    kind = "refused" if isinstance(error, LeaderReplaced) else "cancelled"
-    with suppress(*UNREACHABLE):
-        async with opened(url) as counters:
-            await counters.fetch(NOTE, *Event(kind, 0, epoch, instance, time.monotonic_ns()))
+async def note_end(url: str, error: Exception, epoch: int, instance: str) -> None:
+    """Write down how a leadership ended, once the database lets us."""
+    kinds = {LeaderReplaced: "refused", LeadershipLost: "cancelled"}
+    event = Event(kinds.get(type(error), "failed"), 0, epoch, instance, time.monotonic_ns())
+    while True:
+        with suppress(*UNREACHABLE):
+            async with opened(url) as counters:
+                await counters.fetch(NOTE, *event)
+                return
+        await asyncio.sleep(AGAIN_S)
 
 
 async def main(instance: str, log: str, url: str, folder: Path) -> None:
@@ -43,13 +48,12 @@ async def main(instance: str, log: str, url: str, folder: Path) -> None:
         epoch = -1
         while True:
             try:
-                async with member.leader_lease() as token, opened(url) as counters:
+                async with member.leader_lease() as token:
                     epoch = token.leader_epoch
-                    await count(counters, token, instance)
-            except LeadershipLost as error:
+                    async with opened(url) as counters:
+                        await count(counters, token, instance)
+            except (LeadershipLost, *UNREACHABLE) as error:
                 await note_end(url, error, epoch, instance)
-            except UNREACHABLE:
-                await asyncio.sleep(AGAIN_S)
 
 
 if __name__ == "__main__":

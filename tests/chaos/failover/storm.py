@@ -242,7 +242,7 @@ class Storm:
         """Let all that are suspended go on, until they have noticed that they do not lead."""
 
         async def noticed() -> bool:
-            over = {(it.instance, it.leader_epoch) for it in await self._history("kind IN ('refused', 'cancelled')")}
+            over = {(it.instance, it.leader_epoch) for it in await self._history("value = 0")}
             return over >= self._to_notice
 
         await self._until(lambda: _is(not any(each.suspended_until_s for each in self.services.values())))
