@@ -190,8 +190,11 @@ class Stage:
         host.world.append_s = host.world.read_s = 0.0
 
     def _cut(self, host: Host, seconds: float) -> None:
+        def restore() -> None:
+            host.world.is_cut = False
+
         host.world.is_cut = True
-        self.after(seconds, lambda: setattr(host.world, "is_cut", False))
+        self.after(seconds, restore)
 
     def calm(self) -> None:
         """End everything that goes on: hosts that are coming back come back now."""
