@@ -14,6 +14,7 @@ from callboard.backends.local.file_locks import kept_by
 from callboard.board.context import BoardContext
 from callboard.errors import ConfigError, MembershipEnded
 from callboard.messages.topology.limits import NAME
+from callboard.messages.topology.member_mail import MemberProblem
 
 FILE = ".callboard-member.json"
 READ_MAX = 4096
@@ -50,7 +51,7 @@ class Identity:
                 fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError:
                 why = f"{kept_by(descriptor, path)}, or set instance to another id"
-                raise MembershipEnded(why, code="duplicate_id") from None
+                raise MembershipEnded(why, code=MemberProblem.DUPLICATE_ID) from None
             kept = _kept(descriptor, path)
         except BaseException:
             os.close(descriptor)

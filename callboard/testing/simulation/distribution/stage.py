@@ -46,6 +46,9 @@ ASK_S = 5.0
 POISON_S = 15.0
 """Two restarts, and those that the fates add."""
 
+REGROWN_S = 3.0
+"""Seconds in which publishers append to an older copy of the log before subscribers are back."""
+
 EXCHANGE_S = 1.0
 """Seconds that the log is away while it is exchanged."""
 
@@ -263,15 +266,22 @@ class Stage:
             await self._fleet.log.trim(TOPICS.package, Retention(below_offset=below))
 
     async def _exchange(self, act: acts.Exchange) -> None:
-        """As the operations manual says: stop everything before an older copy is put in place."""
+        """As the operations manual says: stop everything before an older copy is put in place.
+
+        The copy lacks the last package that was imported. Subscribers come back later than publishers, so that the copy
+        may have passed their positions again.
+        """
         fleet = self._fleet
         fleet.scene.count[f"log {act.how}"] += 1
         fleet.log.fail_for(EXCHANGE_S)
         since_ns = None
         if act.how == "set back":
-            since_ns = fleet.simulation.clock.now().wall_ns - round(act.back_s * 1e9)
-            for host in fleet.hosts.values():
-                host.lose(host=False, away_s=2 * EXCHANGE_S)
+            ago_ns = fleet.simulation.clock.now().wall_ns - round(act.back_s * 1e9)
+            furthest = max(edge.oracle.ledger.offset for edge in fleet.edges.values())
+            since_ns = min(ago_ns, fleet.log.appended_ns(TOPICS.package, furthest, ago_ns) - 1)
+            for name, host in fleet.hosts.items():
+                later_s = 0.0 if name in fleet.publishers else REGROWN_S
+                host.lose(host=False, away_s=2 * EXCHANGE_S + later_s)
         await fleet.exchange_log(since_ns)
 
     async def _calm_down(self) -> None:

@@ -95,6 +95,10 @@ class SimulatedLog(PassingLog):
             await self.memory.complete(topic, await former.identity(topic), first, last + 1)
         await former.close()
 
+    def appended_ns(self, topic: str, offset: int, default: int) -> int:
+        """When the record at this offset was appended; ``default`` if there is none."""
+        return self._appended_ns.get((topic, offset), default)
+
     def _new(self) -> MemoryLog:
         return MemoryLog(self._record_ns, lambda: f"{self._rng.getrandbits(64):016x}")
 

@@ -185,9 +185,11 @@ class SubscriberOracle:
             self._excuses.tries.clear()
             return True
         exchanged = histories[newest]
-        if old.log_id == exchanged.log_id and old.offset < max(exchanged.cut, self._scene.first()):
-            # It has nothing that the older copy lacks, or the copy has nothing left to compare and is as good as
-            # trimmed; and it was restarted to read the copy.
+        since = range(exchanged.cut, old.offset + 1)
+        same = all(_record_id(self._packages, at) == _record_id(exchanged.packages, at) for at in since)
+        if old.log_id == exchanged.log_id and (same or old.offset < self._scene.first()):
+            # It has nothing that the older copy lacks, or what it has was appended again, or the copy has nothing left
+            # to compare and is as good as trimmed; and it was restarted to read the copy.
             self._behind = {at: sent for at, sent in self._packages.items() if at <= old.offset}
             self._history = newest
             return False
