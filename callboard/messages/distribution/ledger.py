@@ -89,9 +89,9 @@ class Ledger(Event):
     ``offset`` is the last processed offset of the package log ``log_id``, and -1 before the first.
     ``attempts`` counts the tries at ``attempt_offset``; it is stored before each try, so that a package
     that kills its importer is counted too. ``outbox`` and ``results`` hold the statuses and command results
-    that are not yet known to be on the log. ``record_id`` is the id of the record at ``offset``, and reveals an
-    older copy of the log; ``command_time_ns``, the append time of the record at ``command_offset``, does so for
-    the command topic. ``command_ids`` are the last accepted commands, each as ``ISSUED_NS/ID``;
+    that are not yet known to be on the log. ``record_id`` is the id and the append time of the record at ``offset``,
+    and reveals an older copy of the log; ``command_time_ns``, the append time of the record at ``command_offset``, does
+    so for the command topic. ``command_ids`` are the last accepted commands, each as ``ISSUED_NS/ID``;
     ``command_horizon_ns`` is the newest issue time among those already forgotten. ``without_golden`` is the offset
     of the package to import even without the golden subscriber's verdict. Packages up to ``apart_until`` are
     imported one at a time, because importing them as a batch failed or never finished. ``given_up`` are the latest

@@ -28,7 +28,7 @@ class Received:
 def received(record: Record, settings: SubscriberSettings) -> Received:
     """Headers decide where they can: records for others are not decoded, so damage in them does not matter."""
     headers = told_in(record.headers)
-    offset, record_id, publisher = record.offset, headers.get("id", ""), headers.get("publisher", "")
+    offset, record_id, publisher = record.offset, stored_id(record, headers.get("id", "")), headers.get("publisher", "")
     followed = not publisher or settings.follows_publisher(publisher)
     if not followed or not addressed(headers.get("recipients", ""), settings.name):
         return Received(offset, record_id, publisher)
@@ -37,6 +37,13 @@ def received(record: Record, settings: SubscriberSettings) -> Received:
     except (Undecodable, SchemaTooNew) as error:
         return Received(offset, record_id, publisher, problem=error)
     return Received(offset, record_id, message.publisher, message if _concerns(message, settings) else None)
+
+
+def stored_id(record: Record, record_id: str) -> str:
+    """What the ledger stores of the record at its offset: the id, and when it was appended. A publisher may append a
+    package again to an older copy of the log, at the same offset but behind others.
+    """
+    return f"{record_id} {record.time_ns}" if record_id else ""
 
 
 def _concerns(message: PackageMessage, settings: SubscriberSettings) -> bool:

@@ -1,6 +1,7 @@
 """Where a subscriber reads on, and whether it can: a gap is a position that no longer fits the log."""
 
 from callboard.actors.core.effects import TopicBounds
+from callboard.actors.subscriber.importing.received import stored_id
 from callboard.actors.subscriber.settings import SubscriberSettings
 from callboard.messages.distribution.ledger import Ledger
 from callboard.messages.record import Record
@@ -28,13 +29,18 @@ def other_copy(ledger: Ledger, found: Record | None) -> str:
     """Why the record at the stored position is not the one that was processed; empty if it is. A log that lost its end
     and then grew has the same identity, and may have passed the position again.
     """
-    if found is not None and found.offset == ledger.offset and found.header("id") == ledger.record_id:
+    if found is not None and found.offset == ledger.offset and ledger.record_id in _ids(found):
         return ""
     what = "is not the one that" if found is not None and found.offset == ledger.offset else "is missing that"
     return (
         f"the record at offset {ledger.offset} {what} was processed here: the log was replaced by an older or other "
         'copy; restore the right one, or start with on_gap = "earliest" to import what this one holds'
     )
+
+
+def _ids(found: Record) -> tuple[str, str]:
+    """What a ledger stores of this record; older versions stored the id alone."""
+    return stored_id(found, found.header("id")), found.header("id")
 
 
 def find(ledger: Ledger, bounds: TopicBounds) -> str:

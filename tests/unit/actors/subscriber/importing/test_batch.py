@@ -30,7 +30,7 @@ def test_what_is_at_hand_is_imported_in_one_transaction() -> None:
     it.read(*(package(offset) for offset in range(10, 15)))
     batch = it.done(ImportPackages)
     assert batch.offsets == (10, 11, 12, 13, 14)
-    assert (batch.ledger.offset, batch.ledger.record_id, batch.ledger.imported) == (14, "14", 5)
+    assert (batch.ledger.offset, batch.ledger.record_id, batch.ledger.imported) == (14, "14 0", 5)
     told = [(line.offset, line.status, line.attempts, line.sequence) for line in batch.ledger.outbox]
     assert told == [(offset, Status.IMPORTED, 1, offset - 9) for offset in range(10, 15)]
     assert it.state()[0] is State.IDLE

@@ -26,7 +26,7 @@ def opened(record: Record, **others: object) -> Received:
 def test_a_package_for_this_subscriber_is_opened(recipients: tuple[str, ...]) -> None:
     it = opened(addressed_to(*recipients))
     assert it.message is not None
-    assert (it.offset, it.record_id, it.publisher) == (10, "r", "site")
+    assert (it.offset, it.record_id, it.publisher) == (10, "r 0", "site")
 
 
 @pytest.mark.proves("F77", "W34", "F9")

@@ -316,7 +316,19 @@ def test_a_position_that_cannot_be_compared_now_is_compared_later() -> None:
     assert it.sent(PackagesWanted)[-1].start == 10
 
 
-def test_the_id_of_the_record_is_stored_with_the_position() -> None:
+def test_the_id_of_the_record_and_its_time_are_stored_with_the_position() -> None:
     it = ImporterDriver().arrive()
     it.read(package(10))
-    assert it.done(ImportPackages).ledger.record_id == "10"
+    assert it.done(ImportPackages).ledger.record_id == "10 0"
+
+
+@pytest.mark.parametrize(("stored", "fits"), [("9 0", True), ("9 7", False), ("9", True)])
+def test_a_package_that_was_appended_again_to_an_older_copy_is_not_the_one_that_was_processed(
+    stored: str, fits: bool
+) -> None:
+    it = ImporterDriver()
+    it.done(OpenRepository, replace(KNOWN, record_id=stored))  # older versions stored the id alone
+    it.feed(Admitted())
+    it.find_bounds(first=1, end=50)
+    it.done(ReadLog, LogRead(LOG, (package(9),), 10))
+    assert (it.state()[0] is State.GAP) is not fits
