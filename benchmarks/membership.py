@@ -66,7 +66,7 @@ class Member:
         return await self.agent.ask(role, question, WAIT_S)
 
     def sees(self, count: int) -> bool:
-        """Whether its view is settled, with so many members."""
+        """Whether its view is settled, with this number of members."""
         view = self.state.view
         return len(self.state.members) == count and view.settled == view.epoch
 

@@ -54,7 +54,7 @@ class Connectors:
         local: gives the view of the own cluster; None while there is none.
         changed: called on the event loop when ``remote`` has changed; it may also be set later.
         clock: the time, in nanoseconds since 1970.
-        random_bytes: gives so many random bytes.
+        random_bytes: gives that number of random bytes.
         draw: gives random numbers between 0 and 1.
 
     Raises ``ConfigError`` for settings that cannot work, or that would trust everybody.

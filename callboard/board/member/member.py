@@ -172,7 +172,7 @@ class Member:
         """Call the function with a ``TopologyEvent`` for every change; False if it is a listener already.
 
         Until a ``critical`` listener has returned from ``CHANGING``, no member is told the next view; so it must stop
-        what relies on the former one, and return soon. With ``init_delay_s`` it is told nothing for so many seconds.
+        what relies on the former one, and return soon. It is told nothing in the first ``init_delay_s`` seconds.
         """
         asked(callback=callback, critical=critical, init_delay_s=init_delay_s)
         not_before_ms = self._now_ms() + int(init_delay_s * 1000) if init_delay_s else 0

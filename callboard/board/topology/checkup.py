@@ -23,7 +23,7 @@ LAG_SHARE = 0.3
 REMEDIES = {
     Reason.DUPLICATE_ID: "stop one of them, or give it an instance id of its own: a copied folder has the same id",
     Reason.DIVERGED: "stop that member, and report a bug",
-    Reason.OVER_BUDGET: "find out why so many are silent; then evict them by `callboard topology evict`",
+    Reason.OVER_BUDGET: "find out why these members are silent; then evict them by `callboard topology evict`",
     Reason.INCOMPATIBLE: "upgrade that member",
 }
 """Refusals that an operator should act on."""

@@ -144,7 +144,7 @@ class Storm:
         self._to_notice: set[tuple[str, int]] = set()
 
     async def run(self, strikes: list[str], failovers: int) -> "Account":
-        """Strike in a random order, again and again, until there were so many fail-overs."""
+        """Strike in a random order until there were this many fail-overs."""
         async with opened(self._url, create=True):
             pass
         try:

@@ -100,7 +100,7 @@ class Standing:
         else:
             self.report(MemberProblem.EVICTED, f"{its} was evicted; join with a new incarnation")
 
-    def agree_anew(self) -> None:
+    def agree_again(self) -> None:
         """The view has changed, and with it what its members have to agree on."""
         self._disagreeing.clear()
 

@@ -222,7 +222,7 @@ class ViewKeeper:
         event, epoch = read(record), self._fold.state.view.epoch
         verdict = self._fold.step(record.offset, record.time_ns // NS_PER_MS, event)
         if verdict.epoch != epoch:
-            self._standing.agree_anew()
+            self._standing.agree_again()
         if not verdict.accepted and not isinstance(event, Unread):
             self._standing.see(event, verdict, self._fold.state)
 

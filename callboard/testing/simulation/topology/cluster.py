@@ -39,7 +39,7 @@ class FaultyWorld:
         self.is_cut = False
         self.append_s = self.read_s = self.skew_s = 0.0
         self.repeats_after_s: list[float] = []
-        """Each of the next appends comes again after so many seconds."""
+        """Each of the next appends is repeated after this number of seconds."""
         self._dating = dating
         self._repeating: set[asyncio.Task[None]] = set()
         self.move_to(log)

@@ -17,7 +17,7 @@ AGREED_WITHIN_S = 150.0
 """After the calm begins. In a small cluster the budget lets two leases pass between two evictions."""
 
 STEADY_S = 12.0
-"""So long an agreed view must stay: longer than a lease."""
+"""How long an agreed view must stay: longer than a lease."""
 
 TURNS_MAX = 400_000
 """Limit of loop turns in one simulation: more are a sign of a livelock."""
