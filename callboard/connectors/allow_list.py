@@ -47,7 +47,7 @@ class AllowList:
             self._networks.append(network)
         elif ("*" in entry or "?" in entry) and _WILDCARD.fullmatch(entry):
             self._patterns.append(entry.lower())
-        elif _HOST.fullmatch(entry) and not entry.replace(".", "").isdigit():
+        elif is_host(entry):
             self._hosts.append(entry)
         else:
             raise ConfigError(
@@ -87,6 +87,11 @@ def as_address(text: str) -> Address | None:
     except ValueError:
         return None
     return (address.ipv4_mapped or address) if isinstance(address, IPv6Address) else address
+
+
+def is_host(text: str) -> bool:
+    """Whether it may be an address or a host name."""
+    return bool(as_address(text) or (_HOST.fullmatch(text) and not text.replace(".", "").isdigit()))
 
 
 def as_network(text: str) -> Network | None:

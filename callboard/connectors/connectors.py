@@ -20,6 +20,10 @@ from callboard.connectors.keys import ConnectorKey
 from callboard.connectors.outgoing import Outgoing
 from callboard.connectors.server import Server
 from callboard.connectors.settings import ConnectorSettings
+from callboard.door.boards import function
+from callboard.door.members import name
+from callboard.door.rules import Rule, checked, instance_of
+from callboard.errors import ConfigError
 from callboard.escaping import escaped
 from callboard.logger import get_logger
 
@@ -28,6 +32,11 @@ BETWEEN_S = 0.1
 
 WITHDRAW_S = 5.0
 """How long the end of a process may wait for its neighbours to be told."""
+
+
+ARGUMENTS: dict[str, Rule] = {
+    "settings": instance_of(ConnectorSettings), "instance": name, "local": function, "changed": function
+}  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +66,7 @@ class Connectors:
         random_bytes: gives that number of random bytes.
         draw: gives random numbers between 0 and 1.
 
-    Raises ``ConfigError`` for settings that cannot work, or that would trust everybody.
+    Raises ``ConfigError`` for an argument of another kind.
     """
 
     def __init__(
@@ -71,7 +80,8 @@ class Connectors:
         random_bytes: Callable[[int], bytes] = os.urandom,
         draw: Callable[[], float] = random.random,
     ) -> None:
-        settings.check()
+        given = {"settings": settings, "instance": instance, "local": local, "changed": changed}
+        checked(ConfigError, ARGUMENTS, given)
         self._settings, self.changed = settings, changed
         self._identity = Identity(instance, settings.keys, clock, random_bytes)
         self._registry = Registry(instance, local)

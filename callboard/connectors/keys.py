@@ -1,18 +1,25 @@
 """The keys that encrypt what connectors send."""
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from itertools import islice
+from typing import Any
 
 from cryptography.hazmat.primitives.ciphers.aead import ChaCha20Poly1305
 from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 
 from callboard.door.key_files import read_secret
+from callboard.door.rules import Unfit, checked
 from callboard.errors import ConfigError
 from callboard.messages.signing import is_key_name
 
 SECRET_BYTES = 32
+
+KEYS_MAX = 1000
+"""One for each neighbour, and the new ones during a change."""
+
 _HEX = re.compile(rb"[0-9a-fA-F]{64}")
 
 
@@ -51,11 +58,23 @@ def read_connector_key(setting: str) -> ConnectorKey:
 
 
 class KeyRing:
-    """The keys by name. The first one seals; all of them open. Raises ``ConfigError`` for two keys of one name."""
+    """The keys by name. The first one seals; all of them open.
+
+    Raises ``ConfigError`` for what is no list of keys, or has two of one name.
+    """
 
     def __init__(self, keys: Iterable[ConnectorKey]) -> None:
-        given = tuple(keys)
-        self.sealing = given[0] if given else None
-        self.by_id = {key.id: key for key in given}
+        given = checked(ConfigError, {"keys": _keys}, {"keys": keys})["keys"]
+        self.sealing: ConnectorKey | None = given[0] if given else None
+        self.by_id: dict[str, ConnectorKey] = {key.id: key for key in given}
         if len(self.by_id) < len(given):
             raise ConfigError("two keys of the connectors have the same name; give each its own")
+
+
+def _keys(value: Any) -> tuple[ConnectorKey, ...]:
+    """What is no key is not shown: it may be a secret."""
+    is_list = isinstance(value, Iterable) and not isinstance(value, str | bytes | Mapping)
+    taken = tuple(islice(value, KEYS_MAX + 1)) if is_list else ()
+    if not is_list or len(taken) > KEYS_MAX or not all(isinstance(each, ConnectorKey) for each in taken):
+        raise Unfit(type(value), f"a list of up to {KEYS_MAX} ConnectorKey")
+    return taken

@@ -2,17 +2,29 @@
 
 import re
 import ssl
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, fields
 from pathlib import Path
+from typing import Any
 from urllib.parse import urlsplit
 
 from callboard.actors.topology.announcements.connector import Timing
-from callboard.connectors.allow_list import AllowList, addresses_of, as_network, names_of
+from callboard.connectors.allow_list import AllowList, addresses_of, as_network, is_host, names_of
 from callboard.connectors.keys import ConnectorKey, KeyRing
+from callboard.door.rules import Rule, Unfit, checked, instance_of, optional, place, several, text, whole
 from callboard.errors import ConfigError
 from callboard.messages.topology.connector_limits import KEEP_MS_MAX
 
 DEFAULT_TIMING = Timing()
+
+ENTRIES_MAX = 1000
+"""URLs, entries of the allow-list, or proxies: every request is compared with all of them."""
+
+CHARS_MAX = 1000
+"""Of a URL, a path, an address or an entry."""
+
+STABLE_FACTOR_MAX = 1000
+
 _PATH = re.compile(r"(/[A-Za-z0-9._-]+)+")
 
 
@@ -29,7 +41,7 @@ class Tls:
         purpose = ssl.Purpose.CLIENT_AUTH if server else ssl.Purpose.SERVER_AUTH
         try:
             context = ssl.create_default_context(purpose, cafile=str(self.authorities))
-            context.load_cert_chain(self.certificate, self.private_key)
+            context.load_cert_chain(self.certificate, self.private_key, password="")  # or it would ask the terminal
         except (OSError, ssl.SSLError) as error:
             raise ConfigError(f"the files of the connectors' certificate cannot be used: {error}") from error
         context.verify_mode = ssl.CERT_REQUIRED
@@ -50,6 +62,8 @@ class ConnectorSettings:
         allow: addresses, networks, host names and patterns that may connect; empty: all who have a key or certificate.
         proxies: addresses and networks of proxies whose ``X-Forwarded-For`` is believed.
         timing: how often announcements are exchanged, and when they expire.
+
+    Raises ``ConfigError`` for settings that cannot work, or that would trust everybody.
     """
 
     urls: tuple[tuple[str, ...], ...] = ()
@@ -61,44 +75,72 @@ class ConnectorSettings:
     proxies: tuple[str, ...] = ()
     timing: Timing = DEFAULT_TIMING
 
-    def check(self) -> None:
-        """Raise ``ConfigError`` for settings that cannot work, or that would trust everybody."""
-        KeyRing(self.keys)
+    def __post_init__(self) -> None:
+        """Check and normalise. Raises ``ConfigError`` for settings that cannot work, or that would trust everybody."""
+        given = {each.name: getattr(self, each.name) for each in fields(self)}
+        for name, value in checked(ConfigError, SETTINGS, given).items():
+            object.__setattr__(self, name, value)  # frozen for all others
         AllowList(self.allow, addresses_of, names_of)
-        for proxy in self.proxies:
-            if as_network(proxy) is None:
-                raise ConfigError(f"{proxy!r:.80} is no address or network of a proxy")
-        if not _PATH.fullmatch(self.path):
-            raise ConfigError(f"{self.path!r:.80} is no path for connectors; write it as /callboard/topology")
         if self.listen and not (self.keys or self.tls or self.allow):
             raise ConfigError("everybody could announce clusters here; set keys, tls or allow for the connectors")
-        for urls in self.urls:
-            if not urls:
-                raise ConfigError("a connector has no URL; give it one, or remove it")
-            for url in urls:
-                self._check_url(url)
+        urls = [url for group in self.urls for url in group]
+        if len(set(urls)) < len(urls):
+            raise ConfigError("a URL of the connectors is listed twice; remove it from one of the groups")
+        if not self.keys and any(url.startswith("http:") for url in urls):
+            raise ConfigError("without a key, nothing proves who answers at an http URL; set keys, or use https")
+        if self.timing.timeout_ms < self.timing.interval_ms:
+            raise ConfigError("the connectors' timeout is shorter than the interval; set a longer timeout_ms")
         longest = self.timing.keep_ms(self.timing.interval_ms * self.timing.stable_factor)
-        if not (0 < self.timing.interval_ms <= self.timing.timeout_ms and self.timing.stable_factor >= 1):
-            raise ConfigError("the connectors' timeout is shorter than the interval, or one of them not positive")
         if longest > KEEP_MS_MAX:
-            raise ConfigError(f"announcements would be kept for {longest} ms, and the most is {KEEP_MS_MAX}")
+            raise ConfigError(
+                f"announcements would be kept for {longest} ms, and the most is {KEEP_MS_MAX}; set a shorter interval "
+                "or a smaller stable_factor"
+            )
 
     def address(self) -> tuple[str, int]:
-        """Host and port to listen on. Raises ``ConfigError`` if ``listen`` is not of this form."""
+        """Host and port to listen on."""
         host, _, port = self.listen.rpartition(":")
-        if not host or not port.isdecimal() or int(port) > 65_535:
-            raise ConfigError(f"{self.listen!r:.80} is no address to listen on; write host:port")
         return host.strip("[]"), int(port)
 
-    def _check_url(self, url: str) -> None:
-        try:
-            parts = urlsplit(url)
-            host, _ = parts.hostname, parts.port
-        except ValueError:
-            host = None
-        if not host or parts.scheme not in {"http", "https"} or not _PATH.fullmatch(parts.path) or "?" in url:
-            raise ConfigError("the URL of a connector is written as https://host:port/callboard/topology")
-        if "@" in parts.netloc or "#" in url:
-            raise ConfigError("the URL of a connector has a user, a password or a fragment; use a key instead")
-        if parts.scheme == "http" and not self.keys:
-            raise ConfigError("without a key, nothing proves who answers at an http URL; set keys, or use https")
+
+def _like(example: str, fits: Callable[[str], object]) -> Rule:
+    """A text that fits."""
+
+    def rule(value: Any) -> str:
+        if not isinstance(value, str) or len(value) > CHARS_MAX or not fits(value):
+            raise Unfit(value, example)
+        return str(value)
+
+    return rule
+
+
+def _is_listen(value: str) -> bool:
+    host, _, port = value.rpartition(":")
+    return not value or (is_host(host.strip("[]")) and port.isdecimal() and port.isascii() and int(port) <= 65_535)
+
+
+def _is_url(value: str) -> bool:
+    try:
+        parts = urlsplit(value)
+        host, _ = parts.hostname or "", parts.port
+    except ValueError:
+        return False
+    fits = is_host(host) and parts.scheme in {"http", "https"} and bool(_PATH.fullmatch(parts.path))
+    return fits and value.isprintable() and not {*"?#@\\"} & set(value)
+
+
+_URL = _like("written as https://host:port/callboard/topology, without a user, a password or a query", _is_url)
+
+_TIME = whole(1, KEEP_MS_MAX)
+
+SETTINGS: dict[str, Rule] = {
+    "urls": several(several(_URL, ENTRIES_MAX, least=1), ENTRIES_MAX),
+    "listen": _like("written as host:port, or empty", _is_listen),
+    "path": _like("a path, such as /callboard/topology", _PATH.fullmatch),
+    "keys": lambda value: tuple(KeyRing(value).by_id.values()),
+    "tls": optional(instance_of(Tls, certificate=place, private_key=place, authorities=place)),
+    "allow": several(text(CHARS_MAX), ENTRIES_MAX),
+    "proxies": several(_like("an address or a network of a proxy", as_network), ENTRIES_MAX),
+    "timing": instance_of(Timing, interval_ms=_TIME, timeout_ms=_TIME, stable_factor=whole(1, STABLE_FACTOR_MAX)),
+}
+"""See ``ConnectorSettings``."""
