@@ -20,6 +20,7 @@ PARTS = {
     "F": ("What the original does", "The features of Apache Sling's journal, in the order of its parts."),
     "W": ("Weaknesses of the original", "*What it does*, and what callboard does instead."),
     "R": ("Bugs of the original", "Races and bugs that were fixed in it over the years."),
+    "T": ("Clusters", "What Apache Sling's discovery of instances does, and more. See [topology.md](topology.md)."),
 }
 LINE = re.compile(r"\| ([A-Z][0-9]+) \|.*\| ([^|]+) \|$", re.MULTILINE)
 GREEN, RED, NOT_RUN, UNTESTED = "green", "red", "not run", "by decision"

@@ -13,6 +13,7 @@ def unused() -> str:
         return f"http://127.0.0.1:{it.getsockname()[1]}/callboard/topology"
 
 
+@pytest.mark.proves("T63")
 @run
 async def test_one_exchange_tells_both_sides():
     async with Party("b", timing=SLOW) as b, Party("a", b.url, listens=False, timing=SLOW) as a:
@@ -23,6 +24,7 @@ async def test_one_exchange_tells_both_sides():
         assert seen.leader is seen.instances[0]
 
 
+@pytest.mark.proves("T64")
 @run
 async def test_a_chain_a_star_and_a_ring_come_to_know_all():
     async with (
@@ -35,6 +37,7 @@ async def test_a_chain_a_star_and_a_ring_come_to_know_all():
             await eventually(lambda each=each, others=others: set(each.knows) == others)
 
 
+@pytest.mark.proves("T69")
 @run
 async def test_a_change_is_announced_at_once_and_passed_on():
     async with Party("c", timing=SLOW) as c, Party("b", c.url, timing=SLOW) as b, Party("a", b.url, timing=SLOW) as a:
@@ -57,6 +60,7 @@ async def test_the_service_is_told_of_changes_only():
         assert b.changes == changes
 
 
+@pytest.mark.proves("T70")
 @run
 async def test_a_process_that_ends_is_forgotten_at_once():
     async with Party("b", timing=SLOW) as b:
@@ -65,6 +69,7 @@ async def test_a_process_that_ends_is_forgotten_at_once():
         await eventually(lambda: not b.knows)
 
 
+@pytest.mark.proves("T71")
 @run
 async def test_a_process_that_crashes_is_forgotten_when_its_announcement_expires():
     async with Party("b") as b:
@@ -91,6 +96,7 @@ async def test_a_server_that_crashes_is_forgotten_and_found_again_when_it_is_bac
         assert a.problem == ""
 
 
+@pytest.mark.proves("T81")
 @run
 async def test_the_first_url_that_works_is_used_and_the_first_one_again_when_it_returns():
     gone = unused()
@@ -106,6 +112,7 @@ async def test_the_first_url_that_works_is_used_and_the_first_one_again_when_it_
         await eventually(lambda: a.knows == {"spare": "0"})
 
 
+@pytest.mark.proves("T67")
 @run
 async def test_a_connector_that_leads_back_to_its_own_process_says_so_and_does_nothing():
     here = unused()
@@ -142,6 +149,7 @@ async def test_a_process_in_no_cluster_announces_nothing_and_is_announced_once_i
             await eventually(lambda: b.knows == {"a": "0"} and a.knows == {"b": "0"})
 
 
+@pytest.mark.proves("T80")
 @run
 async def test_a_server_in_no_cluster_asks_to_try_again():
     async with Party("b") as b, Party("a", b.url, listens=False) as a:

@@ -21,6 +21,7 @@ from tests.unit.actors.topology.test_announcements import cluster, said
 MARKS = [b"a-other", b"a-secret-note", b"b-other", b"log-a", b"log-b"]
 
 
+@pytest.mark.proves("T76")
 @run
 async def test_nothing_that_is_announced_is_readable_on_the_wire():
     async with Party("b") as b, relayed(b.connectors.port) as relay:
@@ -35,13 +36,14 @@ async def test_nothing_that_is_announced_is_readable_on_the_wire():
     assert not [at for at in range(len(wire)) if inflates(wire[at:])]
 
 
+@pytest.mark.proves("T77")
 @run
 async def test_without_a_key_it_would_be_readable():
     async with Party("b", keys=(), allow=("127.0.0.1",)) as b, relayed(b.connectors.port) as relay:
         stranger = Stranger(key=None)
         await stranger.send(relay.url, stranger.sealed(b, said(cluster("evil", "evil-0"))))
-        wire = bytes(relay.sent)
-        assert [at for at in range(len(wire)) if inflates(wire[at:])]
+        for wire in (bytes(relay.sent), bytes(relay.got)):
+            assert [at for at in range(len(wire)) if inflates(wire[at:])]
 
 
 def inflates(data: bytes) -> bool:
@@ -74,6 +76,7 @@ def garbage(good: bytes) -> dict[str, bytes]:
     }
 
 
+@pytest.mark.proves("T76", "T78")
 @run
 async def test_garbage_and_every_altered_message_get_the_answer_of_a_path_that_does_not_exist():
     async with Party("b") as b:
@@ -98,6 +101,7 @@ async def test_other_methods_find_nothing(method):
         assert await Stranger().status(b, b"", method) == 404
 
 
+@pytest.mark.proves("T74")
 @run
 async def test_a_message_is_worth_nothing_for_another_path_or_method():
     async with Party("b") as b:
@@ -113,6 +117,7 @@ async def test_a_message_is_worth_nothing_for_another_path_or_method():
         assert b.knows == {}
 
 
+@pytest.mark.proves("T74")
 @run
 async def test_a_message_counts_once_even_after_both_ends_were_restarted():
     async with Party("b") as b, relayed(b.connectors.port) as relay:
@@ -138,6 +143,7 @@ async def test_of_two_messages_that_arrive_in_the_wrong_order_the_later_one_coun
         assert [each.epoch for each in b.connectors.remote()] == [2]
 
 
+@pytest.mark.proves("T62")
 @pytest.mark.parametrize("away_ms", [-WINDOW_MS - 5_000, WINDOW_MS + 5_000])
 @run
 async def test_a_message_from_a_clock_that_is_far_away_is_refused(away_ms):
@@ -156,6 +162,7 @@ BOMBS = {
 }
 
 
+@pytest.mark.proves("T77", "T95")
 @pytest.mark.parametrize("packed", [pytest.param(bomb, id=what) for what, bomb in BOMBS.items()])
 @run
 async def test_a_bomb_of_somebody_with_the_key_does_not_go_off(packed, monkeypatch):
@@ -194,6 +201,7 @@ async def test_an_announcement_of_members_of_the_local_cluster_or_of_a_nearer_on
         assert set(b.knows) == {"c"}  # of log-b, b is the local cluster itself
 
 
+@pytest.mark.proves("T79")
 @run
 async def test_another_protocol_is_told_so_if_it_has_the_key():
     async with Party("b") as b:
@@ -203,6 +211,7 @@ async def test_another_protocol_is_told_so_if_it_has_the_key():
         assert await Stranger().status(b, sealed(OTHER, Route("request", "PUT", PATH), newer, Announcement())) == 404
 
 
+@pytest.mark.proves("T74")
 @run
 async def test_neither_side_believes_the_other_with_another_key():
     for key in (OTHER, ConnectorKey("unknown", b"u" * 32)):
@@ -256,6 +265,7 @@ async def test_an_answer_that_is_not_authentic_counts_for_nothing(app):
     await answering(app, refused)
 
 
+@pytest.mark.proves("T74")
 @run
 async def test_the_answer_to_an_earlier_request_is_not_believed():
     async with Party("b") as b:

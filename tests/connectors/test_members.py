@@ -7,6 +7,8 @@ import textwrap
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from callboard.board.member.member import Member
 from tests.unit.board.member.clusters import Cluster, eventually
 
@@ -29,6 +31,7 @@ def seen(member: Member) -> list[str]:
     return [each.instance for each in member.topology().instances]
 
 
+@pytest.mark.proves("T69")
 def test_members_of_connected_clusters_see_each_other_in_their_topology(tmp_path):
     key = tmp_path / "ring.key"
     key.write_text(secrets.token_hex(32))

@@ -20,6 +20,7 @@ from tests.unit.actors.topology.test_announcements import cluster, said
 NOW = datetime.now(UTC)
 
 
+@pytest.mark.proves("T73", "T78")
 @pytest.mark.parametrize(
     ("allow", "forwarded", "status"),
     [
@@ -53,6 +54,7 @@ async def test_the_header_of_a_proxy_that_is_not_trusted_counts_for_nothing():
         assert await stranger.status(b, body, headers={"x-forwarded-for": "192.0.2.7"}) == 404
 
 
+@pytest.mark.proves("T73")
 @pytest.mark.parametrize("host", ["127.0.0.1", "[::1]"])
 @run
 async def test_both_versions_of_ip_work(host):

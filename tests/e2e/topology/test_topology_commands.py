@@ -85,6 +85,7 @@ def looked_at_and_commanded(terminal: Terminal, log: str) -> None:
     assert "evict edge-1" in terminal.out("log", "grep", "evict edge", "--topic", "topology", *place)
 
 
+@pytest.mark.proves("T83", "T92")
 def test_a_cluster_on_sqlite_is_looked_at_and_commanded(terminal: Terminal):
     looked_at_and_commanded(terminal, "sqlite:///./board.db")
 
@@ -148,12 +149,16 @@ def test_what_was_written_by_a_newer_version_ends_with_its_exit_code(terminal: T
     assert "offset 7 is too new" in terminal.run("doctor", code=1).stdout
 
 
+@pytest.mark.proves("T94")
 def test_metrics_and_doctor_tell_of_the_cluster(terminal: Terminal):
     write(terminal.folder, "sqlite:///./board.db", *FOUNDED)
     told = terminal.out("metrics")
     assert 'callboard_cluster_condition{state="settled"} 1' in told
     assert 'callboard_cluster_member_leader{instance="edge-1"} 1' in told
     assert 'callboard_cluster_refused_total{reason="lease_runs"} 1' in told
+    for name in ("member_lease_left_seconds{", "barrier_seconds ", "unsettled_seconds ", "evictions_total ",
+                 "rejoins_total "):  # fmt: skip
+        assert f"\ncallboard_cluster_{name}" in told
     assert "edge-11" not in told, "no incarnation is a label"
     told = terminal.out("doctor")
     assert "cluster shop: 2 members, settled" in told

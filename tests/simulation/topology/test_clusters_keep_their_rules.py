@@ -18,6 +18,7 @@ QUICK_BUGS = {"the fence admits former leaders": range(40), "a replaced log is n
 """Bugs, and seeds that find them. ``callboard simulate --clusters --planted`` hunts for all from the first seed on."""
 
 
+@pytest.mark.proves("T96")
 @pytest.mark.parametrize("seed", range(8))
 def test_members_agree_and_no_former_leader_writes_whatever_happens(seed: int) -> None:
     outcome = run_seed(seed)
@@ -28,10 +29,12 @@ def test_the_seeds_are_of_every_configuration() -> None:
     assert {plan(seed).called for seed in range(100)} == set(CONFIGURATIONS)
 
 
+@pytest.mark.proves("T96")
 def test_the_same_seed_is_the_same_history() -> None:
     assert run_seed(1).trace == run_seed(1).trace != run_seed(2).trace
 
 
+@pytest.mark.proves("T96")
 @pytest.mark.parametrize("bug", QUICK_BUGS)
 def test_a_planted_bug_is_found(bug: str) -> None:
     assert hunt(bug, run_seed, QUICK_BUGS[bug]).seeds

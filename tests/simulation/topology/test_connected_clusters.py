@@ -13,6 +13,7 @@ FIRST, _, END = os.environ.get("CALLBOARD_SEEDS", "0:24").partition(":")
 SEEDS = range(int(FIRST), int(END or int(FIRST) + 1))
 
 
+@pytest.mark.proves("T64", "T65", "T66", "T71", "T72")
 @pytest.mark.parametrize("seed", SEEDS)
 def test_after_faults_every_instance_sees_exactly_what_it_can_reach(seed):
     world = Connected(seed)

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
@@ -154,6 +155,7 @@ def folded(records: list[Record], state: ClusterState = EMPTY) -> ClusterState:
     return state
 
 
+@pytest.mark.proves("T9", "T10", "T54", "T86", "T88")
 @settings(max_examples=200, deadline=None)
 @given(policy=POLICIES, actions=ACTIONS)
 def test_every_step_keeps_what_must_hold(policy: AckPolicy, actions: list[Any]):

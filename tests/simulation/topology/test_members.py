@@ -44,6 +44,7 @@ def said(cluster: Cluster, member: Member) -> list[MemberEvent]:
 # Joining.
 
 
+@pytest.mark.proves("T5")
 def test_a_lone_member_founds_the_cluster_and_leads_it(cluster: Cluster) -> None:
     a = cluster.start("a")
 
@@ -51,6 +52,7 @@ def test_a_lone_member_founds_the_cluster_and_leads_it(cluster: Cluster) -> None
     assert (a.order, a.news.problem) == ("a", "")
 
 
+@pytest.mark.proves("T57")
 def test_of_members_that_start_at_once_one_founds_the_cluster_and_all_join(cluster: Cluster) -> None:
     members = [cluster.start(name) for name in "abcde"]
 
@@ -78,6 +80,7 @@ def test_members_say_that_they_have_read_all(cluster: Cluster) -> None:
     assert [said.read_to for _, said in renewals[-6:]] == [offset - 1 for offset, _ in renewals[-6:]]
 
 
+@pytest.mark.proves("T58")
 def test_a_member_whose_service_does_not_watch_yet_does_not_join(cluster: Cluster) -> None:
     a = cluster.start("a")
     a.pause()
@@ -123,6 +126,7 @@ def test_a_member_whose_service_shows_no_pulse_is_evicted(cluster: Cluster) -> N
     assert b.leads
 
 
+@pytest.mark.proves("T89")
 def test_a_member_that_does_not_acknowledge_is_evicted_after_the_deadline(cluster: Cluster) -> None:
     a, b, c = three(cluster)
     c.acknowledges = False
@@ -243,6 +247,7 @@ def test_a_member_that_was_replaced_does_not_replace_its_successor(cluster: Clus
 # The log.
 
 
+@pytest.mark.proves("T87")
 def test_a_log_that_is_away_evicts_no_one_and_stops_all(cluster: Cluster) -> None:
     a, b, c = members = three(cluster)
     epoch = a.state.view.epoch
@@ -261,6 +266,7 @@ def test_a_log_that_is_away_evicts_no_one_and_stops_all(cluster: Cluster) -> Non
     assert a.news.problem == ""
 
 
+@pytest.mark.proves("T50", "T55")
 def test_a_member_cut_off_from_the_log_stops_before_the_others_go_on(cluster: Cluster) -> None:
     a, b, _ = three(cluster)
 

@@ -74,6 +74,7 @@ def test_a_log_that_does_not_answer_is_not_waited_for_without_end(monkeypatch, t
     assert "no answer within" in late.what
 
 
+@pytest.mark.proves("T62")
 @pytest.mark.parametrize(
     ("server_s", "asked_s", "answered_s", "level"),
     [

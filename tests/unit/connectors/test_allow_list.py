@@ -23,6 +23,7 @@ def admits(entry: str, address: str) -> bool:
     return asyncio.run(AllowList([entry], forward, reverse).admits(address))
 
 
+@pytest.mark.proves("T73")
 @pytest.mark.parametrize(
     ("entry", "inside", "outside"),
     [

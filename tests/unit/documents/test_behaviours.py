@@ -1,6 +1,6 @@
 """docs/behaviours.md says what the marks on the tests say, and nothing is left unsaid."""
 
-from tests.behaviours import PAGE, RED, Behaviour, behaviours, marks, page, states
+from tests.behaviours import PAGE, PARTS, RED, Behaviour, behaviours, marks, page, states
 
 
 def test_every_behaviour_has_a_test_or_a_reason() -> None:
@@ -19,7 +19,7 @@ def test_every_mark_names_a_behaviour() -> None:
 
 
 def test_none_is_left_out_of_the_numbering() -> None:
-    for letter in "FWR":
+    for letter in PARTS:
         numbers = [int(row.name[1:]) for row in behaviours() if row.name[0] == letter]
         assert numbers == list(range(1, len(numbers) + 1))
 

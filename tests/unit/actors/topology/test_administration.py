@@ -22,6 +22,7 @@ def test_a_command_evicts_without_evidence_or_budget():
     assert topic.renew("a").reason is Reason.NOT_A_MEMBER
 
 
+@pytest.mark.proves("T52")
 def test_a_transfer_makes_another_member_the_leader_until_it_leaves():
     topic = Topic("a", "b", "c")
     assert topic.command(transfer="c").accepted
@@ -104,6 +105,7 @@ def test_a_command_that_comes_twice_is_carried_out_once():
     assert not topic.state.frozen
 
 
+@pytest.mark.proves("T6")
 def test_the_first_settings_found_the_cluster_and_its_id_stays():
     topic = Topic(founded=False)
     assert topic.command(freeze=True).reason is Reason.NOT_FOUNDED

@@ -71,6 +71,7 @@ def test_members_of_the_own_cluster_that_others_still_list_are_not_remote():
     assert known(registry(former)) == {}
 
 
+@pytest.mark.proves("T66")
 def test_what_an_instance_passed_on_itself_is_ignored():
     assert known(registry(cluster("x", path=("x-1", "me", "a")))) == {}
 
@@ -103,6 +104,7 @@ def test_nothing_is_said_while_this_instance_is_in_no_view():
     assert Registry("stranger", local).said_to("a") is None
 
 
+@pytest.mark.proves("T65")
 def test_an_announcement_expires_with_everything_that_is_known_by_it_alone():
     it = registry(cluster("x", path=("x-1", "a")), cluster("y"))
     it.hear(Source("y-1", answered=False), said(cluster("y")), 20_000)
@@ -138,12 +140,18 @@ BAD = {
     "a path that begins elsewhere": said(cluster("x", "x-2", path=("b", "x-1"))),
     "a path with a loop": said(cluster("x", "b", path=("b", "b", "x-1"))),
     "too long a path": said(cluster("x", "b", path=("b", *map(str, range(PATH_MAX - 1)), "x-1"))),
+    "a property with a strange name": said(
+        replaced(cluster("x"), instances=(
+            AnnouncedInstance(instance="x-1", incarnation="1", is_leader=True, properties=(("a/b", "1"),)),
+        )),
+    ),
     "no members": said(replaced(cluster("x"), instances=())),
     "no leader": said(replaced(cluster("x"), instances=(AnnouncedInstance(instance="x-1", incarnation="1"),))),
     "a leader since later": said(replaced(cluster("x"), leader_epoch=2)),
 }  # fmt: skip
 
 
+@pytest.mark.proves("T95")
 @pytest.mark.parametrize("announcement", [pytest.param(each, id=what) for what, each in BAD.items()])
 def test_an_impossible_announcement_is_refused(announcement):
     with pytest.raises(Undecodable):
@@ -163,6 +171,7 @@ def exchange(it: Connector, now_ms: int, *clusters: AnnouncedCluster, url: str =
     return it.due_ms - now_ms
 
 
+@pytest.mark.proves("T68")
 def test_without_news_exchanges_become_rarer_and_announcements_are_kept_longer():
     it = connector(registry())
     waits, now_ms = [], 0
@@ -175,6 +184,7 @@ def test_without_news_exchanges_become_rarer_and_announcements_are_kept_longer()
     assert last.keep_ms == 70_000
 
 
+@pytest.mark.proves("T69")
 @pytest.mark.parametrize("news", ["theirs", "ours", "none, but over the spare URL"])
 def test_news_and_a_spare_url_make_exchanges_frequent_again(news):
     heard = registry()

@@ -17,6 +17,7 @@ def view(topic: Topic, local: tuple[str, str] = ("", "")) -> ClusterView:
     return found
 
 
+@pytest.mark.proves("T2", "T84")
 def test_a_view_has_the_members_in_their_order_and_exactly_one_leader():
     topic = Topic("c", "a", "b")
     topic.settle()
@@ -52,6 +53,7 @@ def test_an_empty_cluster_and_a_stopped_reader_have_no_view():
     assert view_of(replace(Topic("a").state, stopped=99), "log-1") is None
 
 
+@pytest.mark.proves("T3")
 def test_a_view_and_what_it_holds_never_change():
     topic = Topic()
     topic.join("a", properties=(("zone", "east"),), tags=("web", "db"), priority=3)
@@ -76,6 +78,7 @@ def test_a_view_shows_who_is_silent_suspected_and_draining():
     assert 2_500 <= b.silent_ms <= 3_000
 
 
+@pytest.mark.proves("T84")
 def test_a_later_leader_has_the_higher_token():
     topic = Topic("a", "b")
     topic.settle()
@@ -99,6 +102,7 @@ def test_a_new_view_with_the_same_leader_has_the_same_token():
     assert view(topic).token == former
 
 
+@pytest.mark.proves("T84")
 def test_tokens_of_two_logs_cannot_be_compared():
     one, other = Token("log-1", 7), Token("log-2", 9)
     assert one != other

@@ -10,18 +10,21 @@ from callboard.testing.simulation.topology.oracle import but_for_the_record
 from tests.unit.actors.topology.control_topic import LEASE_MS, Topic
 
 
+@pytest.mark.proves("T5")
 def test_a_lone_instance_forms_a_cluster_and_leads_it():
     topic = Topic("a")
     assert (topic.order, topic.leader) == ("a", "a")
     assert topic.state.view.epoch == topic.state.view.leader_epoch == topic.state.offset
 
 
+@pytest.mark.proves("T10")
 def test_members_are_in_the_order_in_which_they_joined():
     topic = Topic("c", "a", "d")
     topic.join("b", priority=-5)
     assert (topic.order, topic.leader) == ("cadb", "c")
 
 
+@pytest.mark.proves("T84")
 def test_the_epoch_of_a_view_is_the_offset_of_its_record():
     topic = Topic("a")
     topic.join("b")
@@ -41,6 +44,7 @@ def test_no_instance_joins_before_the_cluster_is_founded():
     assert topic.join("a").accepted
 
 
+@pytest.mark.proves("T9")
 def test_the_leader_stays_while_others_come_and_go():
     topic = Topic("a", "b", "c")
     since = topic.state.view.leader_epoch
@@ -51,6 +55,7 @@ def test_the_leader_stays_while_others_come_and_go():
     assert topic.state.view.epoch > since
 
 
+@pytest.mark.proves("T45")
 def test_when_the_leader_leaves_the_first_by_priority_then_by_order_leads():
     topic = Topic("a")
     for who, priority in (("b", 10), ("c", 2), ("d", 2)):
@@ -62,6 +67,7 @@ def test_when_the_leader_leaves_the_first_by_priority_then_by_order_leads():
     assert topic.leader == "d"
 
 
+@pytest.mark.proves("T10")
 def test_one_that_left_comes_back_at_the_end():
     topic = Topic("a", "b", "c")
     topic.leave("a")
@@ -69,6 +75,7 @@ def test_one_that_left_comes_back_at_the_end():
     assert (topic.order, topic.leader) == ("bca", "b")
 
 
+@pytest.mark.proves("T59", "T85")
 def test_a_restarted_process_that_knows_its_former_incarnation_takes_its_own_place_at_the_end():
     topic = Topic("a", "b")
     assert topic.restart("a").accepted
@@ -90,6 +97,7 @@ def test_a_lone_leader_that_restarts_leads_with_a_new_token():
     assert (topic.leader, topic.state.view.leader_epoch) == ("a", topic.state.offset)
 
 
+@pytest.mark.proves("T43")
 @pytest.mark.parametrize("previous", ["", "other"])
 def test_a_second_process_under_one_id_is_refused_by_a_verdict_that_names_both(previous: str):
     topic = Topic("a", "b")
@@ -101,6 +109,7 @@ def test_a_second_process_under_one_id_is_refused_by_a_verdict_that_names_both(p
     assert but_for_the_record(topic.state) == before
 
 
+@pytest.mark.proves("T59")
 def test_a_process_that_forgot_its_former_incarnation_joins_once_that_was_silent_for_a_lease():
     topic = Topic("a")
     topic.lives["a"] += 1
@@ -139,6 +148,7 @@ def test_a_late_copy_of_a_join_does_not_bring_the_dead_back():
     assert topic.order == "a"
 
 
+@pytest.mark.proves("T61")
 def test_a_very_late_copy_of_a_join_does_not_bring_a_forgotten_incarnation_back(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr("callboard.actors.topology.views.GONE_MAX", 2)
     topic = Topic("a", "b")

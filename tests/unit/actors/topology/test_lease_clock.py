@@ -41,6 +41,7 @@ def test_a_clock_that_was_ahead_and_is_corrected_stops_the_lease_clock_for_a_lea
     assert GAP_MS + LEASE_MS < ahead.now_ms < GAP_MS + 2 * LEASE_MS + 1_000
 
 
+@pytest.mark.proves("T87")
 @given(
     steps=st.lists(st.tuples(st.integers(0, 8_000), st.integers(-40_000, 40_000)), min_size=2, max_size=60),
 )

@@ -32,6 +32,7 @@ def test_an_evicted_leader_is_replaced_under_a_new_token():
     assert (topic.leader, topic.state.view.leader_epoch) == ("b", topic.state.offset)
 
 
+@pytest.mark.proves("T42", "T86")
 def test_a_member_is_safe_until_its_lease_is_over_to_the_millisecond():
     topic = Topic("a", "b")
     heard_ms = topic.time_ms
@@ -43,6 +44,7 @@ def test_a_member_is_safe_until_its_lease_is_over_to_the_millisecond():
     assert topic.propose("a", "b").accepted
 
 
+@pytest.mark.proves("T86")
 def test_a_late_proposal_does_not_evict_a_member_that_was_heard_meanwhile():
     topic = silent("a", "b")
     topic.renew("b")
@@ -50,6 +52,7 @@ def test_a_late_proposal_does_not_evict_a_member_that_was_heard_meanwhile():
     assert topic.order == "ab"
 
 
+@pytest.mark.proves("T54")
 def test_of_two_proposals_for_one_view_the_second_does_nothing():
     topic = silent("a", "b", "c", "d", "e", alive="a")
     epoch = topic.state.view.epoch
@@ -75,6 +78,7 @@ def test_a_member_that_proposes_itself_was_just_heard():
     assert topic.propose("b", "b").reason is Reason.LEASE_RUNS
 
 
+@pytest.mark.proves("T87")
 def test_an_outage_of_the_log_evicts_no_one():
     """An outage of an hour costs every member a gap of its lease, no more."""
     topic = Topic("a", "b", "c")
@@ -83,6 +87,7 @@ def test_an_outage_of_the_log_evicts_no_one():
     assert topic.state.clock.now_ms - topic.member("b").heard_ms <= GAP_MS + 3
 
 
+@pytest.mark.proves("T87")
 def test_a_jump_of_the_clock_evicts_no_one():
     topic = Topic("a", "b")
     for jump_ms in (600_000, -600_000, 200_000):
@@ -92,6 +97,7 @@ def test_a_jump_of_the_clock_evicts_no_one():
         assert topic.propose("a", "b").reason is Reason.LEASE_RUNS
 
 
+@pytest.mark.proves("T88")
 @pytest.mark.parametrize(
     ("size", "settings", "allowed"),
     [(2, {}, 1), (3, {}, 1), (4, {}, 1), (5, {}, 2), (9, {}, 4), (2, {"budget_min": 0}, 0), (5, {"budget_min": 4}, 4),
@@ -106,6 +112,7 @@ def test_within_two_leases_less_than_half_of_the_members_may_be_evicted(size: in
     assert len(evicted) == allowed, "one by one no more than at once"
 
 
+@pytest.mark.proves("T88")
 def test_the_budget_is_there_again_after_two_leases():
     topic = silent("a", "b", "c", "d", "e")
     assert topic.propose("a", "b", "c").accepted
@@ -131,6 +138,7 @@ def test_a_frozen_cluster_refuses_proposals_but_members_come_and_go():
     assert topic.propose("a", "b").accepted
 
 
+@pytest.mark.proves("T33")
 def test_a_proposal_brings_the_barriers_of_those_that_it_evicts():
     topic = silent("a", "b")
     owed = Barrier(topic="q", log_id="l", offset=7)
@@ -138,6 +146,7 @@ def test_a_proposal_brings_the_barriers_of_those_that_it_evicts():
     assert topic.state.view.barriers == (owed,)
 
 
+@pytest.mark.proves("T35", "T89")
 def test_a_member_that_does_not_acknowledge_the_view_by_the_deadline_is_evicted():
     topic = Topic("a", "b", "c")
     topic.settle()
@@ -152,6 +161,7 @@ def test_a_member_that_does_not_acknowledge_the_view_by_the_deadline_is_evicted(
     assert topic.order == "a"
 
 
+@pytest.mark.proves("T35")
 @pytest.mark.parametrize("policy", [AckPolicy.WAIT, AckPolicy.PROCEED])
 def test_it_is_not_evicted_if_the_settings_say_otherwise(policy: AckPolicy):
     topic = Topic("a", "b", ack_policy=policy)

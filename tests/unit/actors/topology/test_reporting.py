@@ -9,6 +9,7 @@ from callboard.testing.simulation.topology.oracle import but_for_the_record
 from tests.unit.actors.topology.control_topic import LEASE_MS, Topic
 
 
+@pytest.mark.proves("T31")
 def test_a_view_is_settled_when_all_members_have_acknowledged_it():
     topic = Topic("a", "b")
     epoch = topic.state.view.epoch
@@ -16,6 +17,7 @@ def test_a_view_is_settled_when_all_members_have_acknowledged_it():
     assert topic.ack("b").settled == epoch
 
 
+@pytest.mark.proves("T34")
 def test_a_newer_view_is_settled_by_its_own_acknowledgements_only():
     topic = Topic("a", "b")
     older = topic.state.view.epoch
@@ -34,6 +36,7 @@ def test_an_acknowledgement_of_a_view_to_come_does_not_count():
     assert topic.ack("a", epoch=topic.state.offset + 4).reason is Reason.OUTDATED
 
 
+@pytest.mark.proves("T60")
 def test_a_joiner_sees_no_settled_view_before_the_others_have_acknowledged_it():
     topic = Topic("a")
     topic.settle()
@@ -58,6 +61,7 @@ def test_a_second_acknowledgement_changes_nothing():
     assert topic.ack("a").reason is Reason.UNCHANGED
 
 
+@pytest.mark.proves("T35")
 def test_a_view_waits_for_all_acknowledgements_if_the_settings_say_so():
     topic = Topic("a", "b", ack_policy=AckPolicy.WAIT)
     topic.ack("a")
@@ -65,6 +69,7 @@ def test_a_view_waits_for_all_acknowledgements_if_the_settings_say_so():
     assert topic.state.view.settled < topic.state.view.epoch
 
 
+@pytest.mark.proves("T35")
 def test_a_view_settles_degraded_at_the_deadline_if_the_settings_say_so():
     topic = Topic("a", "b", ack_policy=AckPolicy.PROCEED)
     topic.ack("a")
@@ -105,6 +110,7 @@ def test_properties_that_are_so_already_change_nothing():
     assert topic.member("a").properties_offset == since
 
 
+@pytest.mark.proves("T41", "T95")
 def test_a_member_has_no_more_properties_than_fit_together():
     topic = Topic("a")
     topic.put("a", **{f"p{number}": "" for number in range(64)})

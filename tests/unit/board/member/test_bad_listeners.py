@@ -8,13 +8,14 @@ import pytest
 
 from callboard import Barrier, TopologyEvent
 from callboard.messages.topology.control_messages import PropertiesMessage
-from tests.unit.board.member.clusters import TOPIC, Cluster, eventually, run
+from tests.unit.board.member.clusters import DEADLINE_S, TOPIC, Cluster, eventually, run
 
 
 async def forever(event: TopologyEvent) -> None:
     await asyncio.Event().wait()
 
 
+@pytest.mark.proves("T24")
 def test_a_listener_that_raises_is_told_what_follows_and_delays_no_one(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -47,6 +48,62 @@ def test_a_listener_that_hangs_is_cancelled_at_its_deadline_and_then_the_cluster
     run(scenario, tmp_path)
 
 
+@pytest.mark.proves("T25")
+def test_a_stop_waits_a_limited_time_for_a_listener_and_leaves_the_end_to_the_lease(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("callboard.board.member.member.LEAVE_S", 0.1)
+
+    async def scenario(cluster: Cluster) -> None:
+        board, told = await cluster.board("b"), list[str]()
+
+        async def stays(event: TopologyEvent) -> None:
+            told.append(event.kind)
+            if event.kind == "topology_changing":
+                await asyncio.Event().wait()
+
+        member = await cluster.add("a", listener_timeout_s=1000)
+        member.add_listener(stays)
+        await eventually(lambda: told == ["topology_init"])
+        await member.stop()
+        assert told == ["topology_init", "topology_changing"]
+        assert [each.instance for each in (await board.topology.view()).members] == ["a"], "it may still act"
+        assert not member.remove_listener(stays)
+
+    run(scenario, tmp_path)
+
+
+@pytest.mark.proves("T31", "T32")
+def test_no_member_is_told_the_next_view_before_the_critical_listeners_of_all_have_returned(tmp_path: Path) -> None:
+    async def scenario(cluster: Cluster) -> None:
+        released, long = asyncio.Event(), {"lease_s": 60, "listener_timeout_s": 1000}
+
+        async def stops_slowly(event: TopologyEvent) -> None:
+            if event.kind == "topology_changing":
+                await released.wait()
+
+        for name in "ab":
+            await cluster.add(name, **long)
+            await cluster.members[name].settled()
+        await cluster.agreed("ab")
+        cluster.members["a"].add_listener(stops_slowly)
+        await cluster.add("c", **long)
+
+        async def waited_for() -> tuple[str, ...]:
+            return (await cluster.boards["b"].topology.view()).waiting_for
+
+        async with asyncio.timeout(DEADLINE_S):
+            while await waited_for() != ("a",):
+                pass
+        assert cluster.kinds("b")[-1] == "topology_changing"
+        assert cluster.kinds("c") == []
+        released.set()
+        await cluster.agreed("abc")
+        await eventually(lambda: cluster.kinds("c") == ["topology_init"])
+
+    run(scenario, tmp_path)
+
+
 def test_a_listener_that_is_not_critical_delays_no_one(tmp_path: Path) -> None:
     async def scenario(cluster: Cluster) -> None:
         member = await cluster.add("a", listener_timeout_s=1000)
@@ -58,6 +115,7 @@ def test_a_listener_that_is_not_critical_delays_no_one(tmp_path: Path) -> None:
     run(scenario, tmp_path)
 
 
+@pytest.mark.proves("T89")
 def test_a_member_whose_critical_listener_cannot_be_stopped_is_evicted_and_joins_again_when_it_is(
     tmp_path: Path,
 ) -> None:
@@ -84,6 +142,7 @@ def test_a_member_whose_critical_listener_cannot_be_stopped_is_evicted_and_joins
     run(scenario, tmp_path)
 
 
+@pytest.mark.proves("T39")
 def test_a_provider_that_raises_or_hangs_harms_nothing(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     async def scenario(cluster: Cluster) -> None:
         released, calls = threading.Event(), list[str]()
@@ -112,6 +171,7 @@ def test_a_provider_that_raises_or_hangs_harms_nothing(tmp_path: Path, caplog: p
     assert "ZeroDivisionError: mine" in caplog.text
 
 
+@pytest.mark.proves("T39", "T40")
 def test_properties_are_written_only_when_they_change_and_go_with_their_provider(tmp_path: Path) -> None:
     async def scenario(cluster: Cluster) -> None:
         polls = list[str]()
@@ -137,12 +197,27 @@ def test_properties_are_written_only_when_they_change_and_go_with_their_provider
     run(scenario, tmp_path)
 
 
+@pytest.mark.proves("T41")
+def test_properties_are_written_once_a_second_at_most(tmp_path: Path) -> None:
+    async def scenario(cluster: Cluster) -> None:
+        member = await cluster.add("a")
+        await member.settled()
+        loop = asyncio.get_running_loop()
+        began_s = loop.time()
+        for number in range(3):
+            await member.set_properties({"x": str(number)})
+        assert loop.time() - began_s > 1.9
+
+    run(scenario, tmp_path)
+
+
 async def written(cluster: Cluster) -> int:
     log = cluster.boards["a"].log
     records = await log.read(TOPIC, (await log.bounds(TOPIC)).first, 10_000)
     return sum(record.header("type") == PropertiesMessage.__name__ for record in records)
 
 
+@pytest.mark.proves("T33")
 def test_a_view_without_a_member_is_agreed_once_its_records_are_read(tmp_path: Path) -> None:
     async def scenario(cluster: Cluster) -> None:
         barriers, released = list[Barrier](), asyncio.Event()

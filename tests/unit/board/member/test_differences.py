@@ -14,6 +14,7 @@ RED = {"properties": {"colour": "red"}}
 NONE, PROPERTIES, TOPOLOGY = Difference
 
 
+@pytest.mark.proves("T19", "T85")
 @pytest.mark.parametrize(
     ("other", "expected"),
     [
@@ -59,6 +60,7 @@ def names(found: tuple[Any, ...]) -> str:
     return "".join(each.instance for each in found)
 
 
+@pytest.mark.proves("T38")
 def test_a_diff_tells_who_came_who_went_and_who_stayed() -> None:
     old, new = view("a*bc"), view("a*cd", 2, traits={"c": RED})
     found = diff(old, new)
@@ -72,6 +74,7 @@ def test_a_diff_tells_who_came_who_went_and_who_stayed() -> None:
     assert {each.instance: dict(each.properties) for each in found.all(new=False)}["c"] == {}
 
 
+@pytest.mark.proves("T38")
 def test_a_diff_can_be_narrowed_by_several_conditions_at_once() -> None:
     found = diff(None, view("a*bc", 1, remote("xy", "r")))
     assert names(found.added(is_local=True)) == "a"
@@ -81,11 +84,13 @@ def test_a_diff_can_be_narrowed_by_several_conditions_at_once() -> None:
     assert names(found.added(where=None)) == "abcxy"
 
 
+@pytest.mark.proves("T38")
 def test_nothing_is_the_same_as_no_instances() -> None:
     assert names(diff(None, None).all()) == names(diff([], None).removed()) == ""
     assert names(diff(view("a*"), None).removed()) == "a"
 
 
+@pytest.mark.proves("T38")
 def test_an_id_that_is_there_twice_is_refused() -> None:
     with pytest.raises(RequestRefused, match="instance a is in the collection twice"):
         diff([instance("a"), instance("a")], None)

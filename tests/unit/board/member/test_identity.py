@@ -17,6 +17,7 @@ def claimed(folder: Path) -> Identity:
     return Identity.claim(folder, lambda: f"id{next(ids)}")
 
 
+@pytest.mark.proves("T1")
 def test_the_id_survives_a_restart_which_knows_the_former_incarnation(tmp_path: Path) -> None:
     first = claimed(tmp_path)
     assert (first.instance, first.previous) == ("id1", "")
@@ -29,6 +30,7 @@ def test_the_id_survives_a_restart_which_knows_the_former_incarnation(tmp_path: 
     assert json.loads((tmp_path / FILE).read_text())["incarnation"] == "life2"
 
 
+@pytest.mark.proves("T1")
 def test_two_processes_cannot_have_one_identity(tmp_path: Path) -> None:
     first = claimed(tmp_path)
     with pytest.raises(MembershipEnded, match="or set instance to another id") as caught:
@@ -65,6 +67,7 @@ def test_a_folder_that_cannot_be_written_is_refused_with_the_remedy(tmp_path: Pa
         claimed(tmp_path)
 
 
+@pytest.mark.proves("T59")
 def test_a_member_that_was_killed_takes_its_place_at_once_as_the_last(tmp_path: Path) -> None:
     async def scenario(cluster: Cluster) -> None:
         board = await cluster.board("a")

@@ -100,6 +100,7 @@ def test_the_next_leader_begins_after_the_work_of_the_former_one_has_ended(how: 
     run(scenario, tmp_path)
 
 
+@pytest.mark.proves("T12", "T50", "T51")
 def test_a_leader_that_loses_the_log_is_cancelled_before_another_one_begins(tmp_path: Path) -> None:
     async def scenario(cluster: Cluster) -> None:
         for name in "abc":
@@ -129,6 +130,7 @@ def test_a_leader_that_loses_the_log_is_cancelled_before_another_one_begins(tmp_
     run(scenario, tmp_path)
 
 
+@pytest.mark.proves("T84")
 def test_a_resource_refuses_a_leader_that_does_not_stop(tmp_path: Path) -> None:
     async def scenario(cluster: Cluster) -> None:
         for name in "ab":
@@ -202,6 +204,7 @@ def test_a_member_that_joins_does_not_interrupt_the_leader(tmp_path: Path) -> No
     run(scenario, tmp_path)
 
 
+@pytest.mark.proves("T12", "T50")
 def test_a_blocked_event_loop_does_not_keep_its_leadership(tmp_path: Path) -> None:
     async def scenario(cluster: Cluster) -> None:
         leader = await cluster.add("a")

@@ -67,6 +67,7 @@ def told() -> Told:
     return Told()
 
 
+@pytest.mark.proves("T16")
 def test_the_first_event_is_the_first_agreed_view(told: Told) -> None:
     told.bind("x")
     assert told.to("x") == ""
@@ -76,12 +77,14 @@ def test_the_first_event_is_the_first_agreed_view(told: Told) -> None:
     assert told.to("x") == "init 1"
 
 
+@pytest.mark.proves("T21")
 def test_a_late_listener_is_told_at_once_if_nothing_changes(told: Told) -> None:
     told.agree(view(epoch=1))
     told.bind("x")
     assert told.to("x") == "init 1"
 
 
+@pytest.mark.proves("T21")
 def test_a_listener_that_comes_during_a_change_is_told_its_end_after_the_older_ones(told: Told) -> None:
     told.bind("x")
     told.agree(view(epoch=1))
@@ -92,6 +95,7 @@ def test_a_listener_that_comes_during_a_change_is_told_its_end_after_the_older_o
     assert [name for name, _ in told.listening.due(0)] == ["x", "y"]
 
 
+@pytest.mark.proves("T16", "T22", "T23")
 def test_a_listener_is_bound_once_and_unbound_once(told: Told) -> None:
     told.agree(view(epoch=1))
     assert told.listening.bind("x")
@@ -104,6 +108,7 @@ def test_a_listener_is_bound_once_and_unbound_once(told: Told) -> None:
     assert told.to("x") == "init 1"
 
 
+@pytest.mark.proves("T17")
 def test_a_change_is_bracketed_and_changing_is_not_repeated(told: Told) -> None:
     told.bind("x")
     told.agree(view(epoch=1))
@@ -114,6 +119,7 @@ def test_a_change_is_bracketed_and_changing_is_not_repeated(told: Told) -> None:
     assert told.to("x") == "init 1, changing 1, changed 1-3"
 
 
+@pytest.mark.proves("T17", "T56")
 def test_an_agreed_view_that_comes_unannounced_is_bracketed_too(told: Told) -> None:
     told.bind("x")
     told.agree(view(epoch=1))
@@ -121,6 +127,7 @@ def test_an_agreed_view_that_comes_unannounced_is_bracketed_too(told: Told) -> N
     assert told.to("x") == "init 1, changing 1, changed 1-2"
 
 
+@pytest.mark.proves("T27")
 def test_a_change_is_closed_even_if_the_view_is_the_same_again(told: Told) -> None:
     told.bind("x")
     told.agree(view(epoch=1))
@@ -129,6 +136,7 @@ def test_a_change_is_closed_even_if_the_view_is_the_same_again(told: Told) -> No
     assert told.to("x") == "init 1, changing 1, changed 1-1"
 
 
+@pytest.mark.proves("T19")
 def test_properties_alone_are_told_without_a_bracket(told: Told) -> None:
     told.bind("x")
     told.agree(view(epoch=1))
@@ -137,6 +145,7 @@ def test_properties_alone_are_told_without_a_bracket(told: Told) -> None:
     assert told.listening.view.local_instance.properties == {"colour": "red"}
 
 
+@pytest.mark.proves("T18")
 def test_properties_that_change_with_the_members_are_told_in_the_same_event(told: Told) -> None:
     told.bind("x")
     told.agree(view(epoch=1))
@@ -167,6 +176,7 @@ def test_the_old_view_is_the_one_that_this_listener_was_given_last(told: Told) -
         assert after.old is (before.new or before.old)
 
 
+@pytest.mark.proves("T12", "T13")
 def test_while_it_changes_the_last_view_is_shown_as_not_current(told: Told) -> None:
     assert told.listening.view.epoch == -1
     assert not told.listening.view.is_current
@@ -174,10 +184,15 @@ def test_while_it_changes_the_last_view_is_shown_as_not_current(told: Told) -> N
     told.agree(view(epoch=1))
     assert told.listening.view.is_current
     told.change(view(epoch=2))
-    assert told.listening.view is told.events["x"][-1].old
-    assert not told.listening.view.is_current
+    former = told.listening.view
+    assert former is told.events["x"][-1].old
+    assert not former.is_current
+    told.agree(view(epoch=1))
+    assert told.listening.view.is_current
+    assert not former.is_current, "it is never current again"
 
 
+@pytest.mark.proves("T24")
 def test_a_slow_listener_delays_no_one_else_and_misses_what_is_over(told: Told) -> None:
     told.slow = {"slow"}
     told.bind("slow", "quick")
@@ -205,6 +220,7 @@ def test_a_change_that_a_slow_listener_missed_is_told_even_if_the_view_is_the_sa
     assert told.to("slow") == "init 1, changing 1, changed 1-1"
 
 
+@pytest.mark.proves("T32")
 def test_the_view_is_acknowledged_once_all_critical_listeners_have_returned_from_changing(told: Told) -> None:
     assert told.listening.may_acknowledge, "a member that was told nothing acts by nothing"
     told.slow = {"x", "idle"}
@@ -222,6 +238,7 @@ def test_the_view_is_acknowledged_once_all_critical_listeners_have_returned_from
     assert told.listening.may_acknowledge
 
 
+@pytest.mark.proves("T32")
 def test_a_listener_that_still_handles_an_earlier_event_delays_the_acknowledgement(told: Told) -> None:
     told.slow = {"x"}
     told.bind("x")
@@ -238,6 +255,7 @@ def test_a_listener_that_still_handles_an_earlier_event_delays_the_acknowledgeme
 # The window in which changes are told as one.
 
 
+@pytest.mark.proves("T28")
 def test_changes_within_the_window_are_told_as_one_and_the_first_at_once() -> None:
     told = Told(delay_ms=1000)
     told.bind("x")
@@ -255,6 +273,7 @@ def test_changes_within_the_window_are_told_as_one_and_the_first_at_once() -> No
     assert told.listening.wake_ms(told.now_ms) is None
 
 
+@pytest.mark.proves("T28")
 def test_the_window_is_repeated_if_nothing_is_agreed_at_its_end() -> None:
     told = Told(delay_ms=1000)
     told.bind("x")
@@ -267,6 +286,7 @@ def test_the_window_is_repeated_if_nothing_is_agreed_at_its_end() -> None:
     assert told.to("x") == "init 1, changing 1, changed 1-2"
 
 
+@pytest.mark.proves("T30")
 def test_a_window_whose_timer_never_fires_ends_with_the_next_news() -> None:
     told = Told(delay_ms=1000)
     told.bind("x")
@@ -277,6 +297,7 @@ def test_a_window_whose_timer_never_fires_ends_with_the_next_news() -> None:
     assert told.to("x") == "init 1, changing 1, changed 1-2"
 
 
+@pytest.mark.proves("T19", "T29")
 def test_the_first_view_and_properties_and_a_change_to_the_same_are_not_delayed() -> None:
     told = Told(delay_ms=1000)
     told.bind("x")
@@ -290,6 +311,7 @@ def test_the_first_view_and_properties_and_a_change_to_the_same_are_not_delayed(
 # A listener that begins later.
 
 
+@pytest.mark.proves("T37")
 def test_a_delayed_listener_begins_with_the_newest_view(told: Told) -> None:
     told.bind("x", not_before_ms=500)
     told.agree(view(epoch=1))
@@ -305,9 +327,19 @@ def test_a_delayed_listener_begins_with_the_newest_view(told: Told) -> None:
     assert told.to("x") == "init 3, changing 3"
 
 
+@pytest.mark.proves("T37")
+def test_a_delayed_listener_that_is_removed_before_it_begins_is_told_nothing(told: Told) -> None:
+    told.bind("x", not_before_ms=500)
+    told.agree(view(epoch=1))
+    assert told.listening.unbind("x")
+    told.passes(500)
+    assert told.to("x") == ""
+
+
 # The payload of an event.
 
 
+@pytest.mark.proves("T20")
 @pytest.mark.parametrize("kind", TopologyEventKind)
 def test_an_event_has_the_views_of_its_kind_and_no_others(kind: TopologyEventKind) -> None:
     over, now = view(epoch=1), view(epoch=2)

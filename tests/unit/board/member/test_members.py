@@ -11,6 +11,7 @@ from callboard import Callboard, ConfigError, MembershipEnded, NotAnswered, Requ
 from callboard.actors.topology.cluster_view import Instance
 from callboard.messages.topology.cluster_state import Health
 from callboard.messages.topology.control_messages import RenewMessage
+from callboard.messages.topology.limits import CLUSTER_ID
 from callboard.messages.topology.reading import read
 from tests.unit.board.member.clusters import QUICK, TOPIC, Cluster, eventually, run
 from tests.unit.board.member.views import remote
@@ -35,6 +36,7 @@ def test_three_members_agree_on_their_order_and_on_one_leader(log: str, tmp_path
     asyncio.run(scenario())
 
 
+@pytest.mark.proves("T13", "T14")
 def test_before_it_starts_a_member_sees_itself_alone_and_after_it_stops_too(tmp_path: Path) -> None:
     async def scenario(cluster: Cluster) -> None:
         board = await cluster.board("a")
@@ -57,6 +59,23 @@ def test_before_it_starts_a_member_sees_itself_alone_and_after_it_stops_too(tmp_
     run(scenario, tmp_path)
 
 
+@pytest.mark.proves("T6", "T57")
+def test_a_cluster_keeps_the_id_that_its_founder_made_when_all_members_have_ended(tmp_path: Path) -> None:
+    async def scenario(cluster: Cluster) -> None:
+        found = list[str]()
+        for name in ("a", "b"):
+            member = (await cluster.board(name)).member(instance=name, **QUICK)
+            found.append(member.topology().local_cluster.cluster_id)
+            async with member:
+                found.append((await member.settled()).local_cluster.cluster_id)
+        planned, *agreed = found[0], found[1], found[3]
+        assert agreed == [planned, planned]
+        assert CLUSTER_ID.fullmatch(planned)
+
+    run(scenario, tmp_path)
+
+
+@pytest.mark.proves("T7")
 def test_a_joiner_adopts_the_id_of_the_cluster(tmp_path: Path) -> None:
     async def scenario(cluster: Cluster) -> None:
         first = await cluster.add("a", cluster="shop")
@@ -86,6 +105,7 @@ def test_a_joiner_renews_as_often_as_the_lease_of_the_cluster_needs(tmp_path: Pa
     run(scenario, tmp_path)
 
 
+@pytest.mark.proves("T16", "T17", "T18", "T19")
 def test_listeners_are_told_by_the_grammar_and_only_once_everyone_has_agreed(tmp_path: Path) -> None:
     async def scenario(cluster: Cluster) -> None:
         await cluster.add("a")
@@ -104,6 +124,7 @@ def test_listeners_are_told_by_the_grammar_and_only_once_everyone_has_agreed(tmp
     run(scenario, tmp_path)
 
 
+@pytest.mark.proves("T22", "T23", "T25", "T26")
 def test_after_a_stop_listeners_must_be_added_again(tmp_path: Path) -> None:
     async def scenario(cluster: Cluster) -> None:
         member, told = (await cluster.board("a")).member(instance="a", **QUICK), list[str]()
@@ -144,6 +165,7 @@ def test_a_member_that_an_operator_evicts_joins_again_as_the_last(tmp_path: Path
     run(scenario, tmp_path)
 
 
+@pytest.mark.proves("T90")
 def test_changes_are_replayed_from_an_epoch_and_then_followed(tmp_path: Path) -> None:
     async def scenario(cluster: Cluster) -> None:
         member = await cluster.add("a")
@@ -164,6 +186,7 @@ def test_changes_are_replayed_from_an_epoch_and_then_followed(tmp_path: Path) ->
     run(scenario, tmp_path)
 
 
+@pytest.mark.proves("T43")
 def test_two_processes_under_one_id_are_told_apart(tmp_path: Path) -> None:
     async def scenario(cluster: Cluster) -> None:
         await cluster.add("a")
@@ -193,6 +216,7 @@ def test_what_is_waited_for_too_long_is_not_answered(tmp_path: Path) -> None:
     run(scenario, tmp_path)
 
 
+@pytest.mark.proves("T91")
 def test_instances_are_found_by_tag_health_and_condition(tmp_path: Path) -> None:
     async def scenario(cluster: Cluster) -> None:
         await cluster.add("a", tags=("web", "eu"))
@@ -216,6 +240,7 @@ def test_instances_are_found_by_tag_health_and_condition(tmp_path: Path) -> None
     run(scenario, tmp_path)
 
 
+@pytest.mark.proves("T11", "T72")
 def test_clusters_that_are_connected_are_part_of_the_topology(tmp_path: Path) -> None:
     async def scenario(cluster: Cluster) -> None:
         member, clusters = await cluster.add("a"), [remote("xy", "r")]
@@ -233,6 +258,7 @@ def test_clusters_that_are_connected_are_part_of_the_topology(tmp_path: Path) ->
     run(scenario, tmp_path)
 
 
+@pytest.mark.proves("T53")
 def test_the_descriptor_says_who_is_active_and_who_has_gone(tmp_path: Path) -> None:
     async def scenario(cluster: Cluster) -> None:
         for name in "ab":
@@ -254,6 +280,7 @@ def test_the_descriptor_says_who_is_active_and_who_has_gone(tmp_path: Path) -> N
     run(scenario, tmp_path)
 
 
+@pytest.mark.proves("T95")
 @pytest.mark.parametrize(
     ("options", "problem"),
     [

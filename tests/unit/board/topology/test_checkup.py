@@ -1,5 +1,7 @@
 """What doctor finds in a cluster."""
 
+import pytest
+
 from callboard.backends.examination import Finding, Level
 from callboard.backends.log import Retention
 from callboard.board.topology.checkup import examine_cluster
@@ -40,6 +42,7 @@ def test_nothing_is_found_without_a_cluster_and_all_is_well_with_a_healthy_one()
     assert examined(settled("a", "b")) == {"cluster c: 2 members, settled": Level.OK}
 
 
+@pytest.mark.proves("T43")
 def test_two_processes_with_one_id_are_a_problem():
     cluster = settled("a", "b")
     cluster.lives["a"] += 1
@@ -107,6 +110,7 @@ def test_a_member_that_no_one_evicts_is_a_problem():
     assert found[1].endswith("not evicted: b, c")
 
 
+@pytest.mark.proves("T62")
 def test_append_times_that_went_back_are_a_problem():
     cluster = settled("a")
     cluster.time_ms -= 9000

@@ -16,6 +16,7 @@ from tests.unit.actors.topology.control_topic import LEASE_MS
 from tests.unit.board.topology.cluster import TOPIC, Cluster, Stage, staged
 
 
+@pytest.mark.proves("T52", "T92")
 def test_each_command_is_carried_out_and_its_verdict_told():
     cluster = Cluster("a", "b")
     cluster.settle()
@@ -140,6 +141,7 @@ def test_a_command_that_is_on_the_log_twice_is_carried_out_once():
     staged(work, cluster)
 
 
+@pytest.mark.proves("T54")
 def test_of_two_commands_at_once_one_is_carried_out_and_the_other_told_to_look_again():
     cluster = Cluster("a", "b", "c")
 
@@ -211,6 +213,7 @@ def test_a_verdict_that_cannot_be_read_in_time_is_not_known():
     staged(work, Cluster("a"))
 
 
+@pytest.mark.proves("T92")
 def test_a_command_has_its_author_reason_and_a_key_so_that_a_retry_does_nothing():
     async def work(stage: Stage) -> None:
         done = await stage.board.topology.drain("a", author="ann", reason="repairs")

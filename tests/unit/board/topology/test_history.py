@@ -35,6 +35,7 @@ def eventful() -> Cluster:
     return cluster
 
 
+@pytest.mark.proves("T49", "T83")
 @pytest.mark.parametrize("on_disk", [False, True], ids=["memory", "sqlite"])
 def test_history_says_who_came_and_went_and_why_and_who_leads(on_disk: bool, tmp_path: Path):
     cluster = eventful()
@@ -78,6 +79,7 @@ def test_pages_of_history_are_together_the_whole():
     staged(work, cluster)
 
 
+@pytest.mark.proves("T49")
 def test_history_of_a_trimmed_topic_says_what_is_gone():
     cluster = Cluster("a", "b")
     cluster.settle()
@@ -123,6 +125,7 @@ def test_changes_are_watched_as_they_come_from_before_the_first_member():
     staged(work, None)
 
 
+@pytest.mark.proves("T90")
 def test_changes_are_watched_from_an_offset():
     cluster = eventful()
 
@@ -135,6 +138,7 @@ def test_changes_are_watched_from_an_offset():
     staged(work, cluster)
 
 
+@pytest.mark.proves("T36", "T93")
 def test_an_eviction_is_explained_with_its_evidence_and_what_was_refused_before():
     cluster = eventful()
 
@@ -173,6 +177,7 @@ def test_what_a_former_leader_wrote_is_among_the_refusals_before_the_next_view()
     staged(work, cluster)
 
 
+@pytest.mark.proves("T93")
 def test_a_view_that_the_next_one_superseded_names_who_had_not_acknowledged_it():
     cluster = eventful()
 

@@ -45,6 +45,7 @@ def test_members_are_shown_in_their_order_with_leader_lease_and_tags(on_disk: bo
     staged(work, cluster, tmp_path if on_disk else None)
 
 
+@pytest.mark.proves("T36")
 def test_a_view_that_is_not_settled_names_whom_it_waits_for():
     cluster = Cluster("a", "b")
     cluster.ack("a")
@@ -86,6 +87,7 @@ def test_a_cluster_that_everyone_left_is_empty():
     staged(work, cluster)
 
 
+@pytest.mark.proves("T94")
 def test_lag_is_the_age_of_the_oldest_record_that_was_not_read():
     cluster = Cluster("a", "b")
     read_to = cluster.state.offset
@@ -215,6 +217,7 @@ def test_a_board_that_looks_again_reads_only_what_is_new():
     staged(work, cluster)
 
 
+@pytest.mark.proves("T94")
 def test_evictions_returns_and_refusals_are_counted():
     cluster = Cluster("a", "b")
     cluster.settle()

@@ -119,6 +119,7 @@ def test_what_is_within_the_limits_is_read_as_it_was_written(event: MemberEvent)
     assert read(new_record(event, record_id="r", time_ns=0, producer="p").at(1, 1)) == event
 
 
+@pytest.mark.proves("T6", "T95")
 @pytest.mark.parametrize(("why", "event"), BAD)
 def test_what_is_not_is_unreadable_and_says_why(why: str, event: MemberEvent):
     with pytest.raises(Undecodable, match=why):

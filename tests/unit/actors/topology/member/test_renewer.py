@@ -163,6 +163,7 @@ def test_a_live_incarnation_that_is_not_the_former_one_is_not_named() -> None:
 # Renewing.
 
 
+@pytest.mark.proves("T42")
 def test_a_member_renews_in_the_interval_with_what_the_service_says_of_itself() -> None:
     driver, _ = member()
     before_s = driver.now.mono_s
@@ -314,6 +315,7 @@ def test_a_view_is_acknowledged_with_its_digest_and_answered_when_read_back() ->
     assert driver.answers() == [Acknowledged(epoch=view.epoch)] * 2
 
 
+@pytest.mark.proves("T34")
 def test_an_acknowledgement_that_is_lost_is_repeated_and_one_that_is_outdated_is_not() -> None:
     driver, topic = member()
     driver.ask(AcknowledgeView(epoch=topic.state.view.epoch))

@@ -40,6 +40,7 @@ def test_before_anything_is_read_back_there_is_none() -> None:
     assert its.until_ms == 0
 
 
+@pytest.mark.proves("T50", "T55")
 def test_a_message_counts_from_when_it_was_sent_however_late_it_is_read() -> None:
     its, topic = standing(), Topic("a", "b")
 

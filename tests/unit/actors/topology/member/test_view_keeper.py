@@ -271,6 +271,7 @@ def test_others_draft_no_snapshot(instance: str) -> None:
     assert not driver.sent(SnapshotMessage)
 
 
+@pytest.mark.proves("T61")
 def test_the_leader_trims_what_is_long_before_the_snapshot() -> None:
     topic = Topic("a", "b")
     driver = leading(topic, snapshot_every=20, keep_records=4)
