@@ -2,6 +2,7 @@
 
 import re
 import zlib
+from collections.abc import Collection
 from dataclasses import dataclass
 from functools import lru_cache
 from struct import pack
@@ -68,8 +69,12 @@ def sealed(key: ConnectorKey | None, route: Route, envelope: Envelope, announcem
     return encode(replaced(envelope, sealed=text))
 
 
-def opened(ring: KeyRing, route: Route, body: bytes) -> Opened:
-    """Open an envelope. Raises ``Undecodable`` if it was not sealed for this route with a key of the ring."""
+def opened(ring: KeyRing, route: Route, body: bytes, certified: Collection[str] | None = None) -> Opened:
+    """Open an envelope, from one with a certificate for these names; None where certificates do not count.
+
+    Raises ``Undecodable`` if it was not sealed for this route with a key of the ring, by one who may speak as its
+    sender.
+    """
     demand(len(body) <= BODY_BYTES_MAX, f"it has {len(body)} bytes, and the most is {BODY_BYTES_MAX}")
     envelope = decode(Envelope, body)
     _check(envelope)
@@ -84,6 +89,10 @@ def opened(ring: KeyRing, route: Route, body: bytes) -> Opened:
             raise Undecodable(f"it was altered, or the key {envelope.key_id!r} is another one there") from error
     else:
         demand(not envelope.key_id, f"it is sealed with key {envelope.key_id!r}, and there are no keys here")
+    sender = envelope.sender.partition(":")[0]
+    demand(
+        ring.believes(key, sender, certified), f"its key or certificate is not that of {sender}; check peers and tls"
+    )
     announcement = Announcement() if envelope.protocol != PROTOCOL else unpacked(text)
     return Opened(envelope, announcement, key)
 

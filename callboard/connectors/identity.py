@@ -1,6 +1,7 @@
 """Who this process is to others: it seals what it sends, and opens what it gets."""
 
-from collections.abc import Callable, Iterable
+import ssl
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass
 
 from callboard.connectors.envelope import NONCE_BYTES, PROTOCOL, Opened, Route, opened, sealed
@@ -14,11 +15,12 @@ MS_NS = 1_000_000
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """A request that was sent: its route, envelope and key, which the answer must match."""
+    """A request that was sent: its route, envelope and key, which the answer must match, and the keys at that time."""
 
     route: Route
     envelope: Envelope
     key: ConnectorKey | None
+    ring: KeyRing
     body: bytes
 
 
@@ -46,16 +48,16 @@ class Identity:
         """The time, in milliseconds since 1970."""
         return self._clock() // MS_NS
 
-    def ask(self, method: str, path: str, receiver: str, announcement: Announcement) -> Asked:
+    def ask(self, key: ConnectorKey | None, method: str, path: str, receiver: str, said: Announcement) -> Asked:
         """A request to ``receiver``, an address, or empty if it is not known yet. Raises as ``sealed``."""
         self._counter = max(self._counter + 1, self._clock())
-        route, key = Route("request", method, path), self.ring.sealing
+        route = Route("request", method, path)
         envelope = self._envelope(self.me, receiver, self._counter)
-        return Asked(route, envelope, key, sealed(key, route, envelope, announcement))
+        return Asked(route, envelope, key, self.ring, sealed(key, route, envelope, said))
 
-    def asked(self, method: str, path: str, body: bytes) -> Opened:
-        """Open a request. Raises ``Undecodable`` if it is not authentic."""
-        return opened(self.ring, Route("request", method, path), body)
+    def asked(self, method: str, path: str, body: bytes, certified: Collection[str] | None) -> Opened:
+        """Open a request, as ``opened``."""
+        return opened(self.ring, Route("request", method, path), body, certified)
 
     def answer(self, method: str, path: str, request: Opened, announcement: Announcement) -> bytes:
         """The answer to a request, sealed with its key. Raises as ``sealed``."""
@@ -63,11 +65,12 @@ class Identity:
         envelope = self._envelope(self.address, asked.sender, asked.counter)
         return sealed(request.key, Route("answer", method, path, asked.nonce), envelope, announcement)
 
-    def answered(self, asked: Asked, body: bytes) -> tuple[str, Announcement]:
+    def answered(self, asked: Asked, body: bytes, certified: Collection[str] | None) -> tuple[str, Announcement]:
         """The address that answered, and what. Raises ``Undecodable`` unless it is the authentic answer to this."""
-        keys = KeyRing([asked.key] if asked.key else [])
-        answer = opened(keys, Route("answer", asked.route.method, asked.route.path, asked.envelope.nonce), body)
+        route = Route("answer", asked.route.method, asked.route.path, asked.envelope.nonce)
+        answer = opened(asked.ring, route, body, certified)
         its = answer.envelope
+        demand(answer.key == asked.key, "the answer is sealed with another key")
         demand(its.protocol == PROTOCOL, f"the answer is in protocol {its.protocol}, and here it is {PROTOCOL}")
         demand((its.receiver, its.counter) == (self.me, asked.envelope.counter), "the answer is to another request")
         demand(":" in its.sender, "the answer does not say whose it is")
@@ -78,3 +81,10 @@ class Identity:
             protocol=PROTOCOL, key_id="", sender=sender, receiver=receiver, sent_ms=self.now_ms(), counter=counter,
             nonce=self._random_bytes(NONCE_BYTES), sealed=b"",
         )  # fmt: skip
+
+
+def certified(connection: ssl.SSLObject | None) -> frozenset[str]:
+    """The DNS names in the certificate of the other side."""
+    certificate = (connection.getpeercert() if connection else None) or {}
+    names = certificate.get("subjectAltName", ())
+    return frozenset(str(each[1]) for each in names if each[0] == "DNS")

@@ -1,7 +1,7 @@
 """Answers the requests of other clusters' connectors."""
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import PlainTextResponse, Response
@@ -12,6 +12,7 @@ from callboard.connectors.allow_list import AllowList, addresses_of, as_network,
 from callboard.connectors.envelope import BODY_BYTES_MAX, PROTOCOL, Opened
 from callboard.connectors.identity import Identity
 from callboard.connectors.replays import Replays
+from callboard.connectors.server import CERTIFIED
 from callboard.connectors.settings import ConnectorSettings
 from callboard.errors import RequestRefused, Undecodable
 from callboard.escaping import escaped
@@ -71,11 +72,11 @@ class Incoming:
             raise Undecodable(f"{client!r:.80} is not allowed to connect")
         async with asyncio.timeout(READ_S):
             body = await _read(request)
-        return self.answer(method, path, body)
+        return self.answer(method, path, body, request.scope["state"].get(CERTIFIED))
 
-    def answer(self, method: str, path: str, body: bytes) -> tuple[int, bytes]:
+    def answer(self, method: str, path: str, body: bytes, certified: Collection[str] | None) -> tuple[int, bytes]:
         """The status and body of the answer. Raises ``Undecodable`` for a request that is not to be answered."""
-        request = self._identity.asked(method, path, body)
+        request = self._identity.asked(method, path, body, certified)
         envelope = request.envelope
         if envelope.protocol != PROTOCOL:
             return 400, b""

@@ -9,7 +9,8 @@ import httpx
 
 from callboard.actors.topology.announcements.connector import Connector
 from callboard.connectors.envelope import BODY_BYTES_MAX
-from callboard.connectors.identity import Identity
+from callboard.connectors.identity import Identity, certified
+from callboard.connectors.keys import ConnectorKey
 from callboard.errors import NotAnswered, RequestRefused, Undecodable
 from callboard.escaping import escaped
 from callboard.logger import get_logger
@@ -29,11 +30,12 @@ _MEANINGS = {
 
 
 class Outgoing:
-    """Calls URLs as ``identity``."""
+    """Calls URLs as ``identity``. Certificates say who answers if there is a ``context`` for them, or no key."""
 
     def __init__(self, identity: Identity, context: ssl.SSLContext | None, monotonic_ms: Callable[[], int]) -> None:
         self._identity, self._monotonic_ms = identity, monotonic_ms
-        self._addresses: dict[str, str] = {}
+        self._certificates_count = bool(context) or not identity.ring.by_id
+        self._addresses: dict[tuple[str, ConnectorKey | None], str] = {}
         self._told: dict[str, str] = {}
         self._client = httpx.AsyncClient(
             verify=context or ssl.create_default_context(), trust_env=False, timeout=ANSWER_S,
@@ -68,7 +70,8 @@ class Outgoing:
             if address != but:
                 del self._told[url]
                 try:
-                    await self._ask("DELETE", url, address, Announcement())
+                    key = self._identity.ring.in_turn(url)[0]
+                    await self._ask(key, "DELETE", url, address, Announcement())
                 except _FAILURES as error:
                     self._log.info("announcement.left", url=url, reason=escaped(error))
 
@@ -77,30 +80,48 @@ class Outgoing:
         await self._client.aclose()
 
     async def _exchanged(self, connector: Connector, url: str) -> bool:
+        ring = self._identity.ring
+        for key in ring.in_turn(url):
+            is_news = await self._exchanged_with(key, connector, url)
+            if is_news is not None:
+                ring.worked[url] = key
+                return is_news
+        raise NotAnswered(f"HTTP 404: {_MEANINGS[404]}")
+
+    async def _exchanged_with(self, key: ConnectorKey | None, connector: Connector, url: str) -> bool | None:
+        """None if nothing is found there with this key."""
         for _ in range(2):
-            address = self._addresses.get(url, "")
+            address = self._addresses.get((url, key), "")
             said = connector.request(address.partition(":")[0], self._monotonic_ms())
             if said is None:
                 raise NotAnswered("this process is in no cluster at the moment, and has nothing to announce")
             if address:
                 self._told[url] = address
-            is_welcome, sender, answer = await self._ask("PUT", url, address, said)
+            answered = await self._ask(key, "PUT", url, address, said)
+            if answered is None:
+                return None
+            is_welcome, sender, answer = answered
             neighbour = sender.partition(":")[0]
             if neighbour == self._identity.me:
                 raise NotAnswered("it leads back to this process")
             if is_welcome:
                 check_announcement(answer, neighbour)
                 return connector.answered(url, neighbour, said, answer, self._monotonic_ms())
-            self._addresses[url] = sender
+            self._addresses[url, key] = sender
         raise NotAnswered("another process answers every time")
 
-    async def _ask(self, method: str, url: str, address: str, said: Announcement) -> tuple[bool, str, Announcement]:
+    async def _ask(
+        self, key: ConnectorKey | None, method: str, url: str, address: str, said: Announcement
+    ) -> tuple[bool, str, Announcement] | None:
         """Send a request; returns whether it was sent to the one who answered, its address, and the answer.
 
-        Raises ``NotAnswered`` for another status, and ``Undecodable`` for an answer that is not authentic.
+        None if nothing is found there, as with a key that is not known there. Raises ``NotAnswered`` for another
+        status, and ``Undecodable`` for an answer that is not authentic.
         """
-        asked = self._identity.ask(method, urlsplit(url).path, address, said)
+        asked = self._identity.ask(key, method, urlsplit(url).path, address, said)
         async with asyncio.timeout(ANSWER_S), self._client.stream(method, url, content=asked.body) as response:
+            if response.status_code == 404:
+                return None
             if response.status_code not in {200, 409}:
                 meaning = _MEANINGS.get(response.status_code, "it is no connector")
                 raise NotAnswered(f"HTTP {response.status_code}: {meaning}")
@@ -109,7 +130,9 @@ class Outgoing:
                 body += chunk
                 if len(body) > BODY_BYTES_MAX:
                     raise Undecodable(f"the answer has more than {BODY_BYTES_MAX} bytes")
-        sender, answer = self._identity.answered(asked, bytes(body))
+            connection = response.extensions["network_stream"].get_extra_info("ssl_object")
+        names = certified(connection) if self._certificates_count else None
+        sender, answer = self._identity.answered(asked, bytes(body), names)
         if response.status_code == 200 and sender != address:
             raise Undecodable("the answer is from another process than was asked")
         return response.status_code == 200, sender, answer

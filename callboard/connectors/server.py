@@ -8,8 +8,13 @@ from collections.abc import Iterator
 
 import uvicorn
 from starlette.types import ASGIApp
+from uvicorn.protocols.http.h11_impl import H11Protocol
 
+from callboard.connectors.identity import certified
 from callboard.errors import ConfigError
+
+CERTIFIED = "certified"
+"""The key in a request's state of the names in its sender's certificate. It is not there without TLS."""
 
 CONNECTIONS_MAX = 500
 """Connections at once; further ones get 503."""
@@ -25,7 +30,7 @@ class Server:
     def __init__(self, app: ASGIApp, address: tuple[str, int], context: ssl.SSLContext | None) -> None:
         self._address = address
         config = uvicorn.Config(
-            app, http="h11", ws="none", lifespan="off", log_config=None, access_log=False, server_header=False,
+            app, http=_Protocol, ws="none", lifespan="off", log_config=None, access_log=False, server_header=False,
             date_header=False, proxy_headers=False, limit_concurrency=CONNECTIONS_MAX,
             timeout_keep_alive=KEEP_ALIVE_S, timeout_graceful_shutdown=STOP_S,
             h11_max_incomplete_event_size=HEADERS_BYTES_MAX,
@@ -58,6 +63,14 @@ class Server:
         self._server.should_exit = True
         if self._task:
             await self._task
+
+
+class _Protocol(H11Protocol):
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as in the base
+        """Keep the names of the client's certificate in the state of its requests, if one was demanded."""
+        super().connection_made(transport)
+        if connection := transport.get_extra_info("ssl_object"):
+            self.app_state = {CERTIFIED: certified(connection)}
 
 
 class _Uvicorn(uvicorn.Server):

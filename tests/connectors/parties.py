@@ -112,7 +112,7 @@ class Stranger:
     def __init__(
         self, name: str = "evil-0", key: ConnectorKey | None = OLD, clock: Callable[[], int] = time.time_ns
     ) -> None:
-        self.identity = Identity(name, [key] if key else [], clock, os.urandom)
+        self.key, self.identity = key, Identity(name, [key] if key else [], clock, os.urandom)
 
     async def status(self, party: Party, body: bytes, method: str = "PUT", **given: Any) -> int:
         return (await self.send(party.url, body, method, **given)).status_code
@@ -122,7 +122,7 @@ class Stranger:
             return await client.request(method, url, content=body, **given)
 
     def sealed(self, party: Party, announcement: Announcement, method: str = "PUT", path: str = PATH) -> bytes:
-        return self.identity.ask(method, path, party.connectors._identity.address, announcement).body
+        return self.identity.ask(self.key, method, path, party.connectors._identity.address, announcement).body
 
 
 class Relay:

@@ -45,7 +45,7 @@ def haproxy() -> str:
 @asynccontextmanager
 async def proxied(authority: Authority, *parties: Party) -> AsyncIterator[str]:
     """The URL of a proxy before these parties."""
-    tls = authority.issue("proxy", authority)
+    tls = authority.issue("proxy", authority, *(each.name for each in parties))
     both = authority.folder / "proxy-both.pem"
     both.write_bytes(tls.certificate.read_bytes() + tls.private_key.read_bytes())
     servers = [f"    server {each.name} 127.0.0.1:{each.connectors.port} check inter 100ms" for each in parties]

@@ -101,6 +101,18 @@ async def test_encryption_cannot_be_ended_by_changing_keys():
             b.connectors.use_keys(())
 
 
+def test_a_private_key_with_a_password_is_refused_and_not_asked_for(tmp_path):
+    authority = Authority(tmp_path, "ours")
+    tls = authority.issue("a", authority)
+    key = serialization.load_pem_private_key(tls.private_key.read_bytes(), None)
+    hidden = serialization.BestAvailableEncryption(b"hunter2")
+    tls.private_key.write_bytes(
+        key.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, hidden)
+    )
+    with pytest.raises(ConfigError, match="certificate cannot be used"):
+        tls.context(server=True)
+
+
 @run
 async def test_nothing_listens_unless_it_is_configured():
     async with Party("a", listens=False) as a:
@@ -144,9 +156,11 @@ class Authority:
     def pem(self, builder: x509.CertificateBuilder) -> bytes:
         return builder.sign(self.key, hashes.SHA256()).public_bytes(serialization.Encoding.PEM)
 
-    def issue(self, who: str, trusts: "Authority") -> Tls:
+    def issue(self, who: str, trusts: "Authority", *speaks_for: str) -> Tls:
+        """A certificate for 127.0.0.1 and these instances, or for the member ``WHO-0``."""
         key = ec.generate_private_key(ec.SECP256R1())
-        names = x509.SubjectAlternativeName([x509.IPAddress(ip_address("127.0.0.1"))])
+        instances = [x509.DNSName(each) for each in speaks_for or (f"{who}-0",)]
+        names = x509.SubjectAlternativeName([x509.IPAddress(ip_address("127.0.0.1")), *instances])
         issuer = x509.AuthorityKeyIdentifier.from_issuer_public_key(self.key.public_key())
         builder = self.builder(x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, who)]), key)
         builder = builder.add_extension(names, critical=False).add_extension(issuer, critical=False)

@@ -127,6 +127,13 @@ def test_a_secret_that_is_empty_short_or_no_random_bytes_is_refused(tmp_path, te
         read_connector_key(f"ring={file}")
 
 
+@pytest.mark.parametrize("peers", [None, 7, "red-1", b"red-1", ("",), ("red 1",), (7,), ("x" * 101,), {"red-1": 1}])
+def test_the_peers_of_a_key_are_a_list_of_ids_or_patterns(peers):
+    with pytest.raises(ConfigError, match=r"^peers[^ ]* is .*, but should be"):
+        ConnectorKey("ring", KEY.secret, peers)
+    assert ConnectorKey("ring", KEY.secret, ["red-*"]).peers == ("red-*",)
+
+
 @pytest.mark.parametrize("secret", [b"", bytes(31), bytes(33), "0" * 32])
 def test_a_key_is_32_bytes(secret):
     with pytest.raises(ConfigError, match="must be 32 bytes"):
