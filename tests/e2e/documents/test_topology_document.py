@@ -9,6 +9,7 @@ from pathlib import Path
 from callboard import TopologyEventKind, diff
 from callboard.board.member.member import Member
 from callboard.board.member.options import PROFILES
+from callboard.messages.topology.member_mail import MemberProblem
 
 TEXT = (Path(__file__).resolve().parents[3] / "docs" / "topology.md").read_text(encoding="utf-8")
 PROGRAM = re.findall(r"^```python file=service.py\n(.*?)^```$", TEXT, re.MULTILINE | re.DOTALL)[0]
@@ -37,6 +38,19 @@ def test_when_the_first_service_is_stopped_the_second_one_leads(tmp_path: Path) 
                     second.kill()
         finally:
             first.kill()
+
+
+def test_the_timing_in_the_document_is_that_of_the_profiles() -> None:
+    usual, fast, wan = (PROFILES[each] for each in ("default", "fast", "wan"))
+    words = " ".join(TEXT.split())
+    assert f"its lease, `lease_s` ({usual.lease_s:g} s), which it renews every `renew_s` ({usual.renew_s:g} s)" in words
+    assert f'`profile="fast"` stands for {fast.lease_s:g} s and {fast.renew_s:g} s,' in words
+    assert f'`"wan"` for {wan.lease_s:g} s and {wan.renew_s:g} s' in words
+
+
+def test_every_code_with_which_a_membership_may_end_is_in_the_document() -> None:
+    by_itself = {MemberProblem.EVICTED, MemberProblem.LEFT}
+    assert [each for each in MemberProblem if each.is_final and each not in by_itself and f"`{each}`" not in TEXT] == []
 
 
 def test_every_call_and_every_event_is_in_the_document() -> None:

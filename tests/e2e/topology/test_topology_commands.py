@@ -129,6 +129,13 @@ def test_what_is_mistyped_is_refused_with_what_may_be_meant(terminal: Terminal):
     assert error["code"] == "unknown_name"
 
 
+def test_a_command_whose_verdict_is_not_known_in_time_ends_with_1_and_says_where_to_look(terminal: Terminal):
+    write(terminal.folder, "sqlite:///./board.db", *FOUNDED)
+    said = terminal.refused("topology", "freeze", "--wait", "0", code=1)
+    assert "see `callboard topology history` for offset 7" in said
+    assert terminal.json("topology", "show")["frozen"]
+
+
 def test_changes_are_watched(terminal: Terminal):
     write(terminal.folder, "sqlite:///./board.db", *FOUNDED)
     watcher = terminal.start("topology", "watch", "--after", "-1", "--json", said="watch.log")

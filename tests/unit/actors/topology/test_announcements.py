@@ -71,6 +71,12 @@ def test_members_of_the_own_cluster_that_others_still_list_are_not_remote():
     assert known(registry(former)) == {}
 
 
+@pytest.mark.proves("T8")
+def test_a_cluster_with_the_id_of_the_local_one_on_another_log_is_known():
+    other = replaced(cluster("c", "twin"), log_id="another")
+    assert known(registry(other)) == {"c": ("twin",)}
+
+
 @pytest.mark.proves("T66")
 def test_what_an_instance_passed_on_itself_is_ignored():
     assert known(registry(cluster("x", path=("x-1", "me", "a")))) == {}

@@ -1,6 +1,7 @@
 """Listeners and providers are the service's own functions: what they do wrong stays with them, or is contained."""
 
 import asyncio
+import json
 import threading
 from pathlib import Path
 
@@ -217,7 +218,7 @@ async def written(cluster: Cluster) -> int:
     return sum(record.header("type") == PropertiesMessage.__name__ for record in records)
 
 
-@pytest.mark.proves("T33")
+@pytest.mark.proves("T33", "T53")
 def test_a_view_without_a_member_is_agreed_once_its_records_are_read(tmp_path: Path) -> None:
     async def scenario(cluster: Cluster) -> None:
         barriers, released = list[Barrier](), asyncio.Event()
@@ -235,7 +236,11 @@ def test_a_view_without_a_member_is_agreed_once_its_records_are_read(tmp_path: P
         await eventually(lambda: bool(barriers))
         assert barriers[0].topic == "callboard.package"
         assert cluster.kinds("b")[-1] == "topology_changing"
+        told = json.loads(cluster.members["b"].descriptor())
+        assert (told["final"], told["deactivating"], told["inactive"]) == (False, [told["seq"]], [])
         released.set()
         await cluster.agreed("b")
+        told = json.loads(cluster.members["b"].descriptor())
+        assert (told["final"], told["deactivating"], told["inactive"]) == (True, [], [told["seq"]])
 
     run(scenario, tmp_path)

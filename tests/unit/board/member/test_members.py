@@ -9,6 +9,7 @@ import pytest
 
 from callboard import Callboard, ConfigError, MembershipEnded, NotAnswered, RequestRefused, TopologyEvent
 from callboard.actors.topology.cluster_view import Instance
+from callboard.messages.record import NewRecord
 from callboard.messages.topology.cluster_state import Health
 from callboard.messages.topology.control_messages import RenewMessage
 from callboard.messages.topology.limits import CLUSTER_ID
@@ -197,6 +198,24 @@ def test_two_processes_under_one_id_are_told_apart(tmp_path: Path) -> None:
                 await asyncio.Event().wait()
         assert caught.value.code == "duplicate_id"
         assert cluster.members["a"].is_leader()
+
+    run(scenario, tmp_path)
+
+
+def test_a_record_that_is_too_new_ends_the_membership_and_the_body_with_its_code(tmp_path: Path) -> None:
+    async def scenario(cluster: Cluster) -> None:
+        board = await cluster.board("a")
+        newer = NewRecord(payload=b"", headers=(("type", "Novel"), ("version", "9.0")))
+
+        async def works() -> None:
+            async with board.member(instance="a", **QUICK) as member:
+                await member.settled()
+                await board.log.append(TOPIC, [newer])
+                await asyncio.Event().wait()
+
+        with pytest.raises(MembershipEnded) as caught:
+            await works()
+        assert caught.value.code == "too_new"
 
     run(scenario, tmp_path)
 
