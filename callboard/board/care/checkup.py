@@ -24,6 +24,7 @@ from callboard.backends.repositories import open_repository
 from callboard.board.connect.opening import open_board_blobs
 from callboard.board.connect.settings import BoardSettings
 from callboard.errors import CallboardError
+from callboard.messages.topics import control_topic
 
 ANSWER_S = 20.0
 """Time for a backend to report: longer than the slowest of them takes to say why it cannot be reached."""
@@ -84,7 +85,9 @@ async def examine_log(settings: BoardSettings, clock: Clock) -> Examination:
     """What the log reports about itself; nothing if it cannot report. Raises as its methods do."""
     log = open_log(settings.log, settings.base)
     try:
-        return await log.examine(astuple(settings.topics), clock) if isinstance(log, ExaminableLog) else Examination([])
+        if not isinstance(log, ExaminableLog):
+            return Examination([])
+        return await log.examine((*astuple(settings.topics), control_topic(settings.prefix)), clock)
     finally:
         await log.close()
 

@@ -37,7 +37,7 @@ def test_the_leader_of_five_services_is_struck_on_postgres(tmp_path: Path) -> No
         storm = Storm(
             tmp_path, server.url, server.url, SEED, SUSPENDED_S, Server(server.kill, server.start, AWAY_S)
         )  # fmt: skip
-        run(storm, ["kill", "suspend", "server_down"], FAILOVERS)
+        run(storm, ["kill", "suspend", "clock", "server_down"], FAILOVERS)
 
 
 @pytest.mark.kafka
@@ -47,4 +47,4 @@ def test_the_leader_of_five_services_is_struck_on_kafka(tmp_path: Path) -> None:
         log = f"kafka://{cluster.bootstrap}/?request_timeout_ms=2000"
         server = Server(lambda: cluster.kill(1), cluster.start, AWAY_S)
         storm = Storm(tmp_path, log, str(tmp_path / "counters.db"), SEED, SUSPENDED_S, server)
-        run(storm, ["kill", "suspend", "server_down"], FAILOVERS)
+        run(storm, ["kill", "suspend", "clock", "server_down"], FAILOVERS)

@@ -88,6 +88,21 @@ def test_settings_that_lose_order_or_records_are_problems(kafka: str) -> None:
         assert fix
 
 
+def test_a_control_topic_that_is_dated_by_its_writers_is_a_problem(kafka: str) -> None:
+    async def scenario() -> None:
+        topic = f"{name()}.topology"
+        absent = await told(kafka, topic)
+        assert not problems(absent.findings)
+        assert not any(topic in finding.what for finding in absent.findings), "it is there only if there is a cluster"
+        await create(kafka, topic)
+        ((what, fix),) = problems((await told(kafka, topic)).findings)
+        assert "message.timestamp.type=CreateTime" in what
+        assert fix.startswith("kafka-configs.sh") and fix.endswith("message.timestamp.type=LogAppendTime")
+        assert not problems((await told(kafka, f"{name()}.topology", ensure=True)).findings)
+
+    asyncio.run(scenario())
+
+
 def test_a_permission_that_is_lacking_is_told_with_the_command() -> None:
     everything = sum(1 << bit for bit in (3, 4, 5, 6, 8, 10))
     assert not list(_permissions("package", everything))

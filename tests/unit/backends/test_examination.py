@@ -56,7 +56,7 @@ def found(monkeypatch: pytest.MonkeyPatch, folder: Path, url: str) -> checkup.Ch
 
 
 def test_a_log_of_another_package_is_asked_if_it_has_the_method(monkeypatch, tmp_path) -> None:
-    assert found(monkeypatch, tmp_path, "own:").findings["log"] == [advice("5 topics at 7", "nothing")]
+    assert found(monkeypatch, tmp_path, "own:").findings["log"] == [advice("6 topics at 7", "nothing")]
     assert found(monkeypatch, tmp_path, "memory:").findings["log"] == []
 
 

@@ -13,6 +13,7 @@ from callboard.backends.logs.kafka.address import KEEP_FOR_EVER, Address
 from callboard.backends.logs.kafka.client.cluster import Cluster
 from callboard.backends.logs.kafka.client.protocol import MetadataRequest
 from callboard.errors import ConfigError, LogUnavailable, TopicMissing
+from callboard.messages.topics import is_control_topic
 
 _OPERATIONS = {"READ": 3, "WRITE": 4, "CREATE": 5, "DELETE": 6, "DESCRIBE": 8, "DESCRIBE_CONFIGS": 10}
 """The operations that callboard needs on a topic, and their bits in a broker's report of this user's permissions."""
@@ -23,6 +24,7 @@ _NEEDED = ("READ", "WRITE", "DESCRIBE", "DELETE")
 _NOT_TOLD = -(1 << 31)
 _FROM_THE_BROKER = "min.insync.replicas"
 _RETENTION = ("retention.ms", "retention.bytes")
+_SETTINGS = (*topics.SETTINGS, *_RETENTION, _FROM_THE_BROKER, topics.DATED_BY)
 
 
 async def examine(cluster: Cluster, address: Address, names: Sequence[str]) -> Examination:
@@ -34,16 +36,19 @@ async def examine(cluster: Cluster, address: Address, names: Sequence[str]) -> E
             found.append(ok(f"Kafka answers: {len(answer.brokers)} brokers, cluster {answer.cluster_id}"))
         try:
             topic = await cluster.find(name)
-            settings = await topics.settings(cluster, name, (*topics.SETTINGS, *_RETENTION, _FROM_THE_BROKER))
+            settings = await topics.settings(cluster, name, _SETTINGS)
             topics.check(topic, settings)
         except TopicMissing:
-            found.append(await _creatable(cluster, address, name))
+            if not is_control_topic(name):  # which only a board with a cluster has
+                found.append(await _creatable(cluster, address, name))
             continue
         except ConfigError as error:
             found.append(problem_of(error))
             continue
         kept[name] = _retention(settings)
-        told = [*_replicas(name, answer, settings), *_permissions(name, answer.topics[0][5])]
+        told = [
+            *_replicas(name, answer, settings), *_permissions(name, answer.topics[0][5]), *_dates(name, settings)
+        ]  # fmt: skip
         found += told or [ok(f"topic {name!r}: 1 partition, {_shown(settings)}; this user may read, append and trim")]
     return Examination(found, kept)
 
@@ -86,6 +91,15 @@ def _permissions(name: str, operations: int) -> Iterator[Finding]:
         yield problem(
             f"this user lacks {', '.join(lacking)} on topic {name!r}",
             " ".join(["kafka-acls.sh --add --topic", name, *(f"--operation {each}" for each in lacking)]),
+        )
+
+
+def _dates(name: str, settings: dict[str, str]) -> Iterator[Finding]:
+    if is_control_topic(name) and (by := settings.get(topics.DATED_BY, topics.APPEND_TIME)) != topics.APPEND_TIME:
+        yield problem(
+            f"topic {name!r} has {topics.DATED_BY}={by}, so the wrong clock of one member changes the leases of all",
+            f"kafka-configs.sh --alter --entity-type topics --entity-name {name} --add-config "
+            f"{topics.DATED_BY}={topics.APPEND_TIME}",
         )
 
 

@@ -31,6 +31,9 @@ _TOPIC_RESOURCE = 2
 SETTINGS = ("max.message.bytes", "cleanup.policy")
 """The settings that ``check`` needs."""
 
+DATED_BY = "message.timestamp.type"
+APPEND_TIME = "LogAppendTime"
+
 
 async def ensure(cluster: Cluster, name: str, address: Address) -> int:
     """Create the topic, or check the existing one; returns the largest batch it accepts, in bytes.
@@ -103,7 +106,7 @@ async def create(cluster: Cluster, name: str, address: Address, validate_only: b
         "retention.bytes": str(address.retention_bytes),
     }
     if is_control_topic(name):  # its records count time, so one clock has to date them
-        configs["message.timestamp.type"] = "LogAppendTime"
+        configs[DATED_BY] = APPEND_TIME
     topic: tuple[Any, ...] = (name, 1, address.replication_factor, [], list(configs.items()))
     answer = await cluster.ask_controller(CreateTopicsRequest([topic], cluster.timeout_ms, validate_only))
     _, error, message = answer.topic_errors[0]
