@@ -39,6 +39,11 @@ class ClusterFold:
             self._continue(replaced(self._state, offset=self._offset, clock=self._clock, members=members))
         return self._state
 
+    @property
+    def epoch(self) -> int:
+        """The epoch of the view."""
+        return self._state.view.epoch
+
     def see(self, record: Record) -> Verdict:
         """Apply the next record; return the verdict. Never raises."""
         return self.step(record.offset, record.time_ns // NS_PER_MS, read(record))

@@ -63,7 +63,8 @@ def check_event(event: MemberEvent) -> None:
     """Raise ``Undecodable`` for a message that is out of bounds."""
     check_name("instance", event.instance)
     check_name("incarnation", event.incarnation)
-    demand(event.seq > 0, f"the sequence number is {event.seq}, and the first is 1")
+    if event.seq <= 0:
+        raise Undecodable(f"the sequence number is {event.seq}, and the first is 1")
     if (check := _CHECKS.get(type(event))) is not None:
         check(event)
 
@@ -187,7 +188,8 @@ def _barriers(barriers: tuple[Barrier, ...], most: int = BARRIERS_MAX) -> None:
 
 def check_name(what: str, value: str) -> None:
     """Raise ``Undecodable`` for an invalid id, tag or name of a property."""
-    demand(bool(NAME.fullmatch(value)), f"the {what} is {value!r:.80}; use 1 to 100 of a-z, A-Z, 0-9, '.', '_', '-'")
+    if not NAME.fullmatch(value):
+        raise Undecodable(f"the {what} is {value!r:.80}; use 1 to 100 of a-z, A-Z, 0-9, '.', '_', '-'")
 
 
 def check_few(what: str, given: Collection[object], most: int) -> None:

@@ -56,11 +56,16 @@ from callboard.messages.topology.member_mail import (
 from callboard.messages.topology.reading import Unread, read
 from callboard.messages.topology.state_hash import state_hash
 
-ENSURE = "ensure"
+ENSURE, REST = "ensure", "rest"
 WATCH = "watch "
 
 WATCHERS_MAX = 100
 """Questions that wait for news; there is one service. Further ones are answered at once."""
+
+REST_S = 0.005
+"""Between two reads, for each member of the cluster. All members read what each appends, so without a rest the cost of
+waking up would grow with the square of their number.
+"""
 
 SNAPSHOT_PAUSE_S = 1.0
 """Between two attempts at a snapshot: one fails if another record comes first."""
@@ -74,7 +79,8 @@ class ViewKeeper:
     Sends: ClusterNews to the renewer and the proposer. To the renewer also Pulse, for every question; TopicRead, after
         every read; and, as the leader, the draft of a SnapshotMessage.
     Stores: nothing. Creates the control topic, and as the leader trims it far before its newest snapshot.
-    Timers: one per waiting question; the follower's, and as long between attempts to create the topic, 0.1 to 5 s.
+    Timers: one per waiting question; "rest" between two reads, 5 ms for each member, at most half an interval of
+        renewals; the follower's, and as long between attempts to create the topic, 0.1 to 5 s.
     Gives up: when the log was replaced, or trimmed without a snapshot, with the problem in ClusterNews.
     """
 
@@ -88,6 +94,7 @@ class ViewKeeper:
         self._asked = 0
         self._next_snapshot_s = 0.0
         self._trimmed = -1
+        self._next_read: tuple[Effect, ...] = ()
         self._seek(last(4 * settings.snapshot_every))
 
     def _seek(self, policy: StartPolicy) -> None:
@@ -117,6 +124,8 @@ class ViewKeeper:
             case Failed(TrimTopic(), error):
                 self._trimmed = -1
                 yield note("topic.not_trimmed", "warning", topic=self._settings.topic, error=str(error))
+            case Tick("rest"):
+                yield from self._next_read
             case MessageSent():
                 self._standing.sent(message)
             case LeaveCluster():
@@ -208,7 +217,12 @@ class ViewKeeper:
         elif self._fold is not None and self._follower.caught_up:
             self._standing.read(self._fold.state, _ms(now))
             yield from self._care(self._fold.state, now)
+            if isinstance(news, Delivered) and news.records:
+                self._next_read, effects = effects, (After(REST, self._rest_s(self._fold.state)),)
         yield from effects
+
+    def _rest_s(self, state: ClusterState) -> float:
+        return min(len(state.members) * REST_S, self._settings.interval_s(state) / 2)
 
     def _replaced(self, detail: str) -> None:
         topic = self._settings.topic
@@ -219,7 +233,7 @@ class ViewKeeper:
         if self._fold is None:
             self._fold = begun(record, previous)
             return
-        event, epoch = read(record), self._fold.state.view.epoch
+        event, epoch = read(record), self._fold.epoch
         verdict = self._fold.step(record.offset, record.time_ns // NS_PER_MS, event)
         if verdict.epoch != epoch:
             self._standing.agree_again()

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from callboard.actors.core.agent import GATEWAY
-from callboard.actors.core.decision import Origin, PeerUp, Send, Stopping
+from callboard.actors.core.decision import After, Origin, PeerUp, Send, Stopping
 from callboard.actors.core.effects import EnsureTopic, FindBounds, LogRead, ReadLog, TopicBounds, TrimTopic
 from callboard.actors.topology.member.roles import PROPOSER, RENEWER
 from callboard.actors.topology.member.settings import MemberSettings
@@ -47,6 +47,8 @@ class Driver(DecisionDriver):
         ]
         self.read = len(topic.appended)
         self.done(ReadLog, LogRead(log_id, tuple(records), topic.state.offset + 1))
+        if "rest" in self.timers:
+            self.tick("rest")
 
     def sends(self, seq: int) -> None:
         self.feed(MessageSent(seq=seq, at_ms=int(self.now.mono_s * 1000)))
@@ -81,6 +83,20 @@ def test_it_creates_the_topic_and_tries_until_it_can() -> None:
     driver.done(EnsureTopic)
 
     assert driver.asks(FindBounds)
+
+
+def test_it_rests_before_it_reads_again_the_longer_the_larger_the_cluster_is() -> None:
+    rests = []
+    for count in (2, 20, 220):
+        topic = Topic(*(f"m{number}" for number in range(count)))
+        driver = Driver(ViewKeeper(SETTINGS, Random(1)))
+        driver.done(EnsureTopic)
+        driver.done(FindBounds, TopicBounds("log", 0, topic.state.offset + 1))
+        driver.reads(topic)
+        topic.renew("m0")
+        driver.reads(topic)
+        rests.append([effect.seconds for effect in driver.effects if isinstance(effect, After)][-1])
+    assert rests == [0.01, 0.1, SETTINGS.renew_ms / 2000]
 
 
 def test_until_all_is_read_the_news_have_no_log() -> None:
