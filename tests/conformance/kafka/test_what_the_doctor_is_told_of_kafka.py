@@ -97,7 +97,8 @@ def test_a_control_topic_that_is_dated_by_its_writers_is_a_problem(kafka: str) -
         await create(kafka, topic)
         ((what, fix),) = problems((await told(kafka, topic)).findings)
         assert "message.timestamp.type=CreateTime" in what
-        assert fix.startswith("kafka-configs.sh") and fix.endswith("message.timestamp.type=LogAppendTime")
+        assert fix.startswith("kafka-configs.sh")
+        assert fix.endswith("message.timestamp.type=LogAppendTime")
         assert not problems((await told(kafka, f"{name()}.topology", ensure=True)).findings)
 
     asyncio.run(scenario())
