@@ -24,7 +24,7 @@ from callboard.board.member.property_sources import Get, PropertySources, Provid
 from callboard.board.member.topology_view import AnyInstance, TopologyView, Validity
 from callboard.door.limits import TIMEOUT_S_MAX
 from callboard.door.members import asked
-from callboard.errors import CallboardError, MembershipEnded
+from callboard.errors import CallboardError, MembershipEnded, RequestRefused
 from callboard.messages.topology.cluster_state import Health
 
 if TYPE_CHECKING:
@@ -51,7 +51,7 @@ class Member:
         self._sources = PropertySources(plan.properties)
         self._listening = self._new_listening()
         self._attendance: Attendance | None = None
-        self._starting = asyncio.Lock()
+        self._turn = asyncio.Lock()  # to start or stop
         self._body: CancelledBody | None = None
 
     def _new_listening(self, instance: str = "") -> Listening:
@@ -62,27 +62,30 @@ class Member:
         """Start to join the cluster; ``settled`` waits until it is joined. Founds it if there is none.
 
         Raises:
+            RequestRefused: it is started already. After ``stop``, it can start again.
             MembershipEnded: another process of this host runs under this instance id.
             ConfigError: the instance id cannot be kept.
         """
-        async with self._starting:
-            if self._attendance is None:
-                identity = await asyncio.to_thread(identity_of, self._plan.instance, self._board)
-                attendance = Attendance(self._board, self._plan, identity, self._listening, self._sources, self._now_ms)
-                await attendance.begin()
-                self._attendance = attendance
-                its = attendance.incarnation.settings
-                own = alone(self._plan, its.instance, its.incarnation, its.properties)
-                self._listening.begin(TopologyView(local_cluster=own))
-                for provider in self._sources.providers:
-                    attendance.polling.begin(provider)
+        async with self._turn:
+            if self._attendance is not None:  # the end of an inner ``async with`` would end the membership of the outer
+                raise RequestRefused("this member is started already; stop it first, or make another for this task")
+            identity = await asyncio.to_thread(identity_of, self._plan.instance, self._board)
+            attendance = Attendance(self._board, self._plan, identity, self._listening, self._sources, self._now_ms)
+            await attendance.begin()
+            self._attendance = attendance
+            its = attendance.incarnation.settings
+            own = alone(self._plan, its.instance, its.incarnation, its.properties)
+            self._listening.begin(TopologyView(local_cluster=own))
+            for provider in self._sources.providers:
+                attendance.polling.begin(provider)
 
     async def stop(self, reason: str = "") -> None:
         """Tell the listeners ``CHANGING``, remove them, then leave the cluster. Idempotent."""
-        attendance, self._attendance = self._attendance, None
-        if attendance is not None:
-            await attendance.end(reason, LEAVE_S)
-            self._listening = self._new_listening()
+        async with self._turn:
+            attendance, self._attendance = self._attendance, None
+            if attendance is not None:
+                await attendance.end(reason, LEAVE_S)
+                self._listening = self._new_listening()
 
     async def leave(self, error: BaseException | None = None) -> None:
         """Stop, and raise the error that had ended it; if the body raised ``error``, add it there as a note instead."""

@@ -60,6 +60,45 @@ def test_before_it_starts_a_member_sees_itself_alone_and_after_it_stops_too(tmp_
     run(scenario, tmp_path)
 
 
+def test_a_member_that_is_started_is_not_started_again_until_it_has_stopped(tmp_path: Path) -> None:
+    async def scenario(cluster: Cluster) -> None:
+        member = (await cluster.board("a")).member(instance="a", **QUICK)
+
+        async def another_task() -> None:
+            async with member:
+                raise AssertionError("it has no membership of its own")
+
+        async with member:
+            with pytest.raises(RequestRefused, match="this member is started already"):
+                async with member:
+                    pass
+            with pytest.raises(RequestRefused, match="stop it first, or make another"):
+                await asyncio.create_task(another_task())
+            first = await member.settled()
+            assert member.is_leader()
+        async with member:
+            assert (await member.settled()).epoch > first.epoch
+        stopping = asyncio.create_task(member.stop())
+        await member.start()
+        await stopping
+        await member.stop()
+
+    run(scenario, tmp_path)
+
+
+def test_a_member_that_starts_while_the_log_is_away_waits_and_says_so(tmp_path: Path) -> None:
+    async def scenario(cluster: Cluster) -> None:
+        board = await cluster.board("a")
+        cluster.cut("a")
+        async with board.member(instance="a", **QUICK) as member:
+            with pytest.raises(NotAnswered, match="unavailable: a fault was injected"):
+                await member.settled(timeout_s=0.5)
+            cluster.cut("a", off=False)
+            assert (await member.settled()).leader is not None
+
+    run(scenario, tmp_path)
+
+
 @pytest.mark.proves("T6", "T57")
 def test_a_cluster_keeps_the_id_that_its_founder_made_when_all_members_have_ended(tmp_path: Path) -> None:
     async def scenario(cluster: Cluster) -> None:

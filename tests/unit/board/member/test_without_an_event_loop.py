@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from callboard import LeadershipLost, TopologyEvent
+from callboard import LeadershipLost, RequestRefused, TopologyEvent
 from callboard.sync import Callboard
 from tests.unit.board.member.clusters import QUICK
 
@@ -33,6 +33,13 @@ def test_a_service_without_an_event_loop_leads_and_is_told_of_changes(tmp_path: 
                 assert not second.is_leader()
                 assert next(iter(second.watch(-1))).kind == "founded"
         assert told[:3] == ["topology_init", "topology_changing", "topology_changed"]
+
+
+def test_the_end_of_an_inner_body_does_not_end_the_membership_of_the_outer(tmp_path: Path) -> None:
+    with Callboard("memory:", base=tmp_path) as board, board.member(instance="a", **QUICK) as member:
+        with pytest.raises(RequestRefused, match="this member is started already"), member:
+            pass
+        assert member.settled().leader is not None
 
 
 def test_a_lease_that_was_lost_is_told_at_the_end_of_the_body(tmp_path: Path) -> None:
