@@ -25,8 +25,8 @@ R = TypeVar("R")
 Work = Callable[["Callboard"], Coroutine[Any, Any, R]]
 
 
-def on_board(options: BoardOptions, work: "Work[R]", *, create: bool | None = None) -> R:
-    """Open the board, do the work, close the board; returns the work's result. See ``open_board``."""
+def on_board(options: BoardOptions, work: "Work[R]", *, create: bool | None = None, endless: bool = False) -> R:
+    """Open the board, do the work, close the board; returns the work's result. See ``open_board`` and ``patiently``."""
     import asyncio
 
     from callboard.cli.terminal.patience import patiently
@@ -40,7 +40,7 @@ def on_board(options: BoardOptions, work: "Work[R]", *, create: bool | None = No
             return await work(board)
 
     async def patient() -> R:
-        return await patiently(working(), settings, place(loaded.config.log))
+        return await patiently(working(), settings, place(loaded.config.log), endless=endless)
 
     return asyncio.run(patient())
 

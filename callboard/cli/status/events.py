@@ -4,6 +4,7 @@ import time
 from collections import deque
 from collections.abc import Iterable
 from dataclasses import asdict
+from functools import partial
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -35,7 +36,8 @@ def events(
     """Show the newest events: what happened to packages, as running publishers record it."""
     if strangers := set(kind or ()).difference(KINDS):
         raise ConfigError(f"there are no events {min(strangers)!r}; choose among {', '.join(KINDS)}")
-    on_board(options, lambda board: _show(board, publisher, kind or (), after, limit, follow=follow, json=json))
+    shown = partial(_show, publisher=publisher, kinds=kind or (), after=after, limit=limit, follow=follow, json=json)
+    on_board(options, shown, endless=follow)
 
 
 async def _show(

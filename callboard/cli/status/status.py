@@ -59,7 +59,7 @@ def status(
                 await asyncio.sleep(REFRESH_S)
 
     if watch:
-        on_board(options, watching)
+        on_board(options, watching, endless=True)
         return
     view, left = on_board(options, look)
     if json:

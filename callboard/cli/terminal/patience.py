@@ -15,22 +15,22 @@ PATIENCE_S = 4.0
 T = TypeVar("T")
 
 
-async def patiently(work: Coroutine[Any, Any, T], settings: BoardSettings, log: str) -> T:
+async def patiently(work: Coroutine[Any, Any, T], settings: BoardSettings, log: str, *, endless: bool = False) -> T:
     """The result of the work on a board; if it takes long, reports the state of its log on standard error.
 
-    ``log`` is the log's name for people.
+    ``log`` is the log's name for people. ``endless`` work is not reported if the log is well: it goes on until Ctrl-C.
     """
     doing = asyncio.ensure_future(work)
     try:
         done, _ = await asyncio.wait({doing}, timeout=PATIENCE_S)
         if not done:
-            await _explain(settings, log, doing)
+            await _explain(settings, log, doing, endless=endless)
         return await doing
     finally:
         doing.cancel()
 
 
-async def _explain(settings: BoardSettings, log: str, doing: asyncio.Future[Any]) -> None:
+async def _explain(settings: BoardSettings, log: str, doing: asyncio.Future[Any], *, endless: bool) -> None:
     from callboard.backends.examination import Level
     from callboard.board.care.checkup import examine_log
 
@@ -48,5 +48,5 @@ async def _explain(settings: BoardSettings, log: str, doing: asyncio.Future[Any]
         return
     for finding in found:
         say(f"still waiting for the log {log}: {finding.what}; {finding.fix}")
-    if not found:
+    if not found and not endless:
         say(f"still at work; `callboard doctor` checks {log}")

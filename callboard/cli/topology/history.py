@@ -52,7 +52,7 @@ def watch(
             else:
                 show(f"{change.offset} {_ago(change)} {change.what}")
 
-    on_board(options, work)
+    on_board(options, work, endless=True)
 
 
 def _row(change: ClusterChange) -> tuple[str, ...]:
