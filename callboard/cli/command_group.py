@@ -106,16 +106,18 @@ class Stub(TyperCommand):
 class Group(_Lean, TyperGroup):
     """A group of commands, which are imported when run or asked for help.
 
-    Without the name of one of them, ``default`` runs, if the group has one.
+    Without the name of one of them, ``default`` runs, if the group has one. Options may come before the name.
     """
 
     default = ""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """The arguments, with the default command in front if they name none."""
+        """The arguments, with the name of the command in front: the one among them, or the default."""
         names_none = not args or (args[0].startswith("-") and args[0] not in ctx.help_option_names)
-        if self.default and names_none and not ctx.resilient_parsing:
-            args = [self.default, *args]
+        if names_none and ctx.parent is not None and not ctx.resilient_parsing:
+            place = next((place for place, each in enumerate(args) if each in self.commands), len(args))
+            name = args[place : place + 1] or ([self.default] if self.default else [])
+            args = [*name, *args[:place], *args[place + 1 :]]
         parsed: list[str] = super().parse_args(ctx, args)
         return parsed
 

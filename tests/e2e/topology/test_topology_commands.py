@@ -136,6 +136,15 @@ def test_a_command_whose_verdict_is_not_known_in_time_ends_with_1_and_says_where
     assert terminal.json("topology", "show")["frozen"]
 
 
+def test_options_may_come_before_the_name_of_a_command(terminal: Terminal):
+    place = "--log", "sqlite:///./other.db"
+    write(terminal.folder, place[1], *FOUNDED)
+    assert terminal.out("topology", *place, "history") == terminal.out("topology", "history", *place)
+    assert "drain edge-1" in terminal.out("topology", *place, "drain", "edge-1")
+    assert len(terminal.json("topology", "--limit", "2", "history", *place)["items"]) == 2
+    assert terminal.out("log", *place, "list") == terminal.out("log", "list", *place)
+
+
 def test_changes_are_watched(terminal: Terminal):
     write(terminal.folder, "sqlite:///./board.db", *FOUNDED)
     watcher = terminal.start("topology", "watch", "--after", "-1", "--json", said="watch.log")
