@@ -133,6 +133,12 @@ ARGUMENTS: dict[str, Rule] = {
     "load_permille": whole(0, 1000),
     "tag": lambda value: name(value) if value != "" else "",
     "where": optional(function),
+    "is_local": flag,
+    "is_leader": flag,
+    "cluster": text(limits.TEXT_CHARS_MAX),
+    "not_cluster": text(limits.TEXT_CHARS_MAX),
+    "new": flag,
+    "changed": optional(flag),
 }
 """The arguments of a member's methods."""
 

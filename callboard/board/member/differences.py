@@ -4,8 +4,10 @@ from collections.abc import Callable, Iterable
 from enum import IntEnum
 from typing import Any, TypedDict, Unpack
 
+from callboard.actors.topology.announcements.remote_cluster import RemoteInstance
 from callboard.actors.topology.cluster_view import Instance
 from callboard.board.member.topology_view import AnyInstance, TopologyView
+from callboard.door.members import asked
 from callboard.errors import RequestRefused
 
 
@@ -54,7 +56,10 @@ Found = tuple[AnyInstance, ...]
 
 
 class InstancesDiff:
-    """The instances of an old and a new view, compared by their ids. Each method takes a selection, see ``Which``."""
+    """The instances of an old and a new view, compared by their ids. Each method takes a selection, see ``Which``.
+
+    They raise ``RequestRefused`` for a selection of the wrong type.
+    """
 
     def __init__(self, old: Side, new: Side) -> None:
         self._old, self._new = _by_id(old), _by_id(new)
@@ -71,12 +76,14 @@ class InstancesDiff:
         """Those in both, as in the new view or, if not ``new``, in the old one. ``changed`` selects those whose
         properties changed, or did not.
         """
+        asked(new=new, changed=changed)
         both = [(self._old[key], each) for key, each in self._new.items() if key in self._old]
         kept = [pair for pair in both if changed is None or (pair[0][1].properties != pair[1][1].properties) is changed]
         return _selected([pair[new] for pair in kept], which)
 
     def all(self, *, new: bool = True, **which: Unpack[Which]) -> Found:
         """Those in either; one in both as in the new view or, if not ``new``, in the old one."""
+        asked(new=new)
         merged = {**self._old, **self._new} if new else {**self._new, **self._old}
         return _selected(merged.values(), which)
 
@@ -84,7 +91,7 @@ class InstancesDiff:
 def diff(old: Side, new: Side) -> InstancesDiff:
     """Compare the instances of two views, or two collections of instances, by their ids; None is empty.
 
-    Raises ``RequestRefused`` if an id is in one of them twice.
+    Raises ``RequestRefused`` for anything else, and if an id is in one of them twice.
     """
     return InstancesDiff(old, new)
 
@@ -96,8 +103,12 @@ Placed = tuple[str, AnyInstance]
 def _by_id(side: Side) -> dict[str, Placed]:
     if isinstance(side, TopologyView):
         return {each.instance: (cluster.cluster_id, each) for cluster in side.clusters for each in cluster.instances}
+    if not isinstance(side, Iterable | None):
+        raise RequestRefused(f"{side!r:.80} is neither a TopologyView nor a collection of instances")
     found: dict[str, Placed] = {}
     for each in side or ():
+        if not isinstance(each, Instance | RemoteInstance):
+            raise RequestRefused(f"{each!r:.80} is in the collection, but is no instance")
         if each.instance in found:
             raise RequestRefused(f"instance {each.instance} is in the collection twice")
         found[each.instance] = "", each
@@ -105,6 +116,8 @@ def _by_id(side: Side) -> dict[str, Placed]:
 
 
 def _selected(found: Iterable[Placed], which: Which) -> Found:
+    asked(**which)
+
     def fits(cluster: str, each: AnyInstance) -> bool:
         where, is_local = which.get("where"), isinstance(each, Instance) and each.is_local
         return (

@@ -94,3 +94,19 @@ def test_nothing_is_the_same_as_no_instances() -> None:
 def test_an_id_that_is_there_twice_is_refused() -> None:
     with pytest.raises(RequestRefused, match="instance a is in the collection twice"):
         diff([instance("a"), instance("a")], None)
+
+
+@pytest.mark.parametrize("wrong", ["a", 1, ["a"], {"a": 1}, object()])
+def test_what_is_neither_a_view_nor_instances_is_refused(wrong: Any) -> None:
+    for old, new in ((wrong, None), (None, wrong)):
+        with pytest.raises(RequestRefused, match=r"is neither a TopologyView|is no instance"):
+            diff(old, new)
+
+
+def test_a_selection_of_the_wrong_type_or_name_is_refused() -> None:
+    found: Any = diff(view("a*"), None)
+    for which in ({"is_leader": 1}, {"cluster": 1}, {"where": "b"}, {"new": 1}, {"changed": "no"}):
+        with pytest.raises(RequestRefused, match=" but should be "):
+            found.retained(**which)
+    with pytest.raises(TypeError, match="there is no 'is_lead'; did you mean is_leader"):
+        found.removed(is_lead=True)
