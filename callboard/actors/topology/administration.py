@@ -40,13 +40,14 @@ def _carried_out(state: ClusterState, event: AdminMessage) -> Ruling:
 
 def _frozen(state: ClusterState, command: FreezeCommand) -> Ruling:
     if command.frozen is state.frozen:
-        return Refused(Reason.UNCHANGED, f"the cluster is {'' if state.frozen else 'not '}frozen already")
+        return Refused(Reason.UNCHANGED, "the cluster is frozen already" if state.frozen else "the cluster is not frozen")
     return replaced(state, frozen=command.frozen)
 
 
 def _drained(state: ClusterState, member: ClusterMember, command: DrainCommand) -> Ruling:
     if command.draining is member.draining:
-        return Refused(Reason.UNCHANGED, f"{member.instance} is {'' if member.draining else 'not '}draining already")
+        state_now = "is draining already" if member.draining else "is not draining"
+        return Refused(Reason.UNCHANGED, f"{member.instance} {state_now}")
     changed = with_member(state, replaced(member, draining=command.draining))
     return with_members(state, changed.members)
 

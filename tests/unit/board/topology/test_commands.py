@@ -70,7 +70,7 @@ def test_what_the_rules_would_refuse_is_refused_without_a_record():
             (topology.transfer("a"), "a is the leader"),
             (topology.transfer("b"), "b is draining"),
             (topology.drain("b"), "b is draining already"),
-            (topology.freeze(undo=True), "the cluster is not frozen already"),
+            (topology.freeze(undo=True), "the cluster is not frozen"),
         ):
             with refused("declined") as error:
                 await command
