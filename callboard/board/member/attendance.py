@@ -19,9 +19,9 @@ from callboard.board.member.options import MemberPlan
 from callboard.board.member.polling import Polling
 from callboard.board.member.property_sources import PropertySources, changes
 from callboard.board.member.topology_view import TopologyView
-from callboard.errors import CallboardError, MembershipEnded, NotAnswered
+from callboard.errors import CallboardError, MembershipEnded, NotAnswered, TopicMissing
 from callboard.logger import get_logger
-from callboard.messages.topology.cluster_state import EMPTY, Health
+from callboard.messages.topology.cluster_state import EMPTY, Barrier, Health
 from callboard.messages.topology.member_mail import ClusterNews, MemberProblem
 
 WRITE_MS = 1000
@@ -157,9 +157,9 @@ class Attendance:
     async def _acknowledge(self, epoch: int) -> None:
         log = get_logger().bind(epoch=epoch)
         try:
-            for barrier in self.news.state.view.barriers if self._plan.backlog else ():
-                assert self._plan.backlog is not None
-                await called(self._plan.backlog, barrier)
+            if (backlog := self._plan.backlog) is not None:
+                for barrier in await self._barriers():
+                    await called(backlog, barrier)
             await self.incarnation.acknowledge(epoch)
         except CallboardError as error:
             self._acknowledging = -1  # tried again with the next news
@@ -168,6 +168,19 @@ class Attendance:
             log.exception("backlog.failed", reason=f"{type(error).__name__}: {error}")
             await asyncio.sleep(self.incarnation.settings.renew_ms / 1000)
             self._acknowledging = -1
+
+    async def _barriers(self) -> tuple[Barrier, ...]:
+        """Where the streams end that departed members wrote to. The record that removed them says so, unless it is a
+        command: its author does not know the streams. Then they are what has been written by now.
+        """
+        state, log = self.news.state, self._board.log
+        found = state.view.barriers
+        if any(each.offset > state.view.settled for each in state.gone):
+            for topic in set(self._plan.streams).difference(each.topic for each in found):
+                with suppress(TopicMissing):
+                    ends = (await log.bounds(topic)).end
+                    found += (Barrier(topic=topic, log_id=await log.identity(topic), offset=ends),)
+        return found
 
     async def _write(self, put: tuple[tuple[str, str], ...], unset: tuple[str, ...]) -> None:
         try:

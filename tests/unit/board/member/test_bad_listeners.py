@@ -244,3 +244,25 @@ def test_a_view_without_a_member_is_agreed_once_its_records_are_read(tmp_path: P
         assert (told["final"], told["deactivating"], told["inactive"]) == (True, [], [told["seq"]])
 
     run(scenario, tmp_path)
+
+
+def test_what_a_member_wrote_that_an_operator_evicts_is_read_before_the_next_view_is_agreed(tmp_path: Path) -> None:
+    async def scenario(cluster: Cluster) -> None:
+        barriers, released = list[Barrier](), asyncio.Event()
+
+        async def read_up_to(barrier: Barrier) -> None:
+            barriers.append(barrier)
+            await released.wait()
+
+        await cluster.add("a")
+        await cluster.members["a"].settled()
+        await cluster.add("b", streams=("callboard.package", "no.such"), backlog=read_up_to)
+        await cluster.agreed("ab")
+        assert (await cluster.boards["b"].topology.evict("a")).accepted
+        await eventually(lambda: bool(barriers))
+        assert {each.topic for each in barriers} == {"callboard.package"}
+        assert cluster.kinds("b")[-1] == "topology_changing"
+        released.set()
+        await cluster.agreed("ba", "b")
+
+    run(scenario, tmp_path)
