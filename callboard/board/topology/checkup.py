@@ -1,7 +1,7 @@
 """The health of a cluster, for ``callboard doctor``."""
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from callboard.actors.topology.proposing import overdue
 from callboard.actors.topology.verdict import Reason
@@ -54,6 +54,7 @@ def _records(reading: Reading, now_ns: int) -> Iterator[Finding]:
         back_s = (clock.time_ms - clock.behind_ms) / 1e3
         what = f"append times went back by {back_s:.1f} s, so the lease clock stands still for up to a lease"
         yield problem(what, "synchronise the clocks of the log's server, and of the hosts that append to it")
+    yield from _clocks(reading.behind_s)
     newest = {each.reason: each for each in reading.refusals if now_ns - each.time_ns < RECENT_NS}
     for reason, fix in REMEDIES.items():
         if (refusal := newest.get(reason)) is not None:
@@ -62,6 +63,16 @@ def _records(reading: Reading, now_ns: int) -> Iterator[Finding]:
     if flapping := [f"{instance} {count} times" for instance, count in joins.most_common() if count >= FLAPS_MIN]:
         fix = "see `callboard topology history` for why they left, and their logs"
         yield problem(f"instances joined again and again within the last hour: {named(flapping)}", fix)
+
+
+def _clocks(behind_s: Mapping[str, float]) -> Iterator[Finding]:
+    """Members whose clocks differ from those of the others."""
+    behind = [name for name, by_s in behind_s.items() if by_s > CLOCK_SKEW_MAX_S]
+    others = [name for name in behind_s if name not in behind]
+    if behind:
+        how, wrong = ("behind", behind) if len(behind) <= len(others) else ("ahead of", others)
+        what = f"by {max(behind_s.values()):.1f} s, the clocks of these are {how} those of the other members"
+        yield problem(f"{what}: {named(wrong)}", "synchronise the clocks of their hosts")
 
 
 def _members(found: ClusterReport) -> Iterator[Finding]:

@@ -13,10 +13,17 @@ from callboard.backends.log import Log
 from callboard.backends.logs.walk import WINDOW_OFFSETS, backwards, between
 from callboard.board.topology.wording import about
 from callboard.errors import OffsetOutOfRange
-from callboard.messages.headers import TIME_NS_MAX
+from callboard.messages.headers import TIME_NS, TIME_NS_MAX
 from callboard.messages.record import Record
 from callboard.messages.topology.cluster_state import EMPTY, AckPolicy, ClusterMember, ClusterState
-from callboard.messages.topology.control_messages import JoinMessage, LeaveMessage, RenewMessage, SnapshotMessage
+from callboard.messages.topology.control_messages import (
+    JoinMessage,
+    LeaveMessage,
+    ProposeMessage,
+    RenewMessage,
+    SnapshotMessage,
+    SuspectMessage,
+)
 from callboard.messages.topology.member_event import MemberEvent
 from callboard.messages.topology.reading import Unread, read
 
@@ -90,8 +97,10 @@ class Reading:
 
     ``heard`` has the last record of each member, as far as it was read, ``departed`` that of those whom the last view
     removed. ``refusals`` are the newest, ``joins`` the newest times of joins, in nanoseconds since the epoch.
-    ``barrier_s`` is how long the last settled view took, -1 if unknown. ``evictions``, ``rejoins`` (of instances that
-    were members before) and ``refused`` count since ``start``.
+    ``barrier_s`` is how long the last settled view took, -1 if unknown. ``behind_s`` is by how much a member's clock was
+    behind the latest time that any had written, at its last record. ``evictions``, ``rejoins`` (of instances that were
+    members before), ``refused`` and ``false_suspicions`` (of members that spoke after they were evicted as silent or
+    mute, and suspicions withdrawn) count since ``start``.
     """
 
     def __init__(self, log: Log, topic: str, log_id: str, first: int, state: ClusterState) -> None:
@@ -107,10 +116,12 @@ class Reading:
         self.heard, self.departed = dict[str, Heard](), dict[str, Heard]()
         self.refusals = deque[Refusal](maxlen=REFUSALS_MAX)
         self.joins = deque[tuple[int, str]](maxlen=REFUSALS_MAX)
-        self.evictions = self.rejoins = 0
+        self.evictions = self.rejoins = self.false_suspicions = 0
         self.refused = Counter[Reason]()
         self.barrier_s, self.view_ns = -1.0, -1
+        self.behind_s, self._latest_ns = dict[str, float](), 0
         self._renewed = dict[str, int]()
+        self._evicted = deque[tuple[str, str]](maxlen=REFUSALS_MAX)
         self._times = deque[tuple[int, int]](maxlen=RECENT_RECORDS)
 
     @property
@@ -181,16 +192,28 @@ class Reading:
             self.heard[event.instance] = Heard(record.offset, record.time_ns, type(event).__name__)
             if isinstance(event, RenewMessage):
                 self._renewed[event.instance] = record.time_ns
+            self._note_clock(event.instance, record.header("time_ns"))
+        elif not isinstance(event, Unread) and (life := (event.instance, event.incarnation)) in self._evicted:
+            self._evicted.remove(life)
+            self.false_suspicions += 1
         return step
+
+    def _note_clock(self, instance: str, said: str) -> None:
+        if TIME_NS.fullmatch(said):
+            self._latest_ns = max(self._latest_ns, int(said))
+            self.behind_s[instance] = (self._latest_ns - int(said)) / 1e9
 
     def _is_member(self, event: MemberEvent) -> bool:
         member = self._known.member(event.instance)
         return member is not None and member.incarnation == event.incarnation
 
     def _note_view(self, step: Step) -> None:
+        if isinstance(step.event, SuspectMessage) and step.event.withdrawn and step.verdict.accepted:
+            self.false_suspicions += 1
         record, before, after = step.record, step.before.view, step.after.view
         if before.epoch != after.epoch:
             self.view_ns = record.time_ns
+            self.behind_s, self._latest_ns = {}, 0
             stay, known = {member.instance for member in step.after.members}, self.heard
             self.heard = {name: heard for name, heard in known.items() if name in stay}
             self._renewed = {name: time_ns for name, time_ns in self._renewed.items() if name in stay}
@@ -202,6 +225,8 @@ class Reading:
                 self.rejoins += joined in former
             elif not isinstance(step.event, LeaveMessage):
                 self.evictions += len(step.departed)
+                if isinstance(step.event, ProposeMessage):
+                    self._evicted.extend(each.life for each in step.departed)
         elif before.settled != after.settled:
             self.barrier_s = max(0, record.time_ns - self.view_ns) / 1e9 if self.view_ns >= 0 else -1.0
 

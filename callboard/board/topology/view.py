@@ -48,8 +48,9 @@ class ClusterReport:
     ``condition`` is one word, see ``ClusterCondition``; ``notes`` say what an operator should know. ``unsettled_s`` is
     how long the view has been waiting for the acknowledgements of ``waiting_for``, on the lease clock; ``barrier_s`` is
     how long the last settled view took, -1 if unknown. ``last_record_s`` is the age of the last record, by this host's
-    clock. ``evictions``, ``rejoins`` (of instances that had been members before) and ``refused`` (records by reason)
-    count from where this board began to read: at a snapshot, or the first record.
+    clock. ``evictions``, ``rejoins`` (of instances that had been members before), ``false_suspicions`` (of members that
+    were alive, as far as the log shows it) and ``refused`` (records by reason) count from where this board began to
+    read: at a snapshot, or the first record.
     """
 
     topic: str
@@ -70,6 +71,7 @@ class ClusterReport:
     members: tuple[MemberReport, ...] = ()
     evictions: int = 0
     rejoins: int = 0
+    false_suspicions: int = 0
     refused: Mapping[str, int]
     notes: tuple[str, ...] = ()
 
@@ -104,6 +106,7 @@ def report(reading: Reading, now_ns: int) -> ClusterReport:
         members=tuple([_member(state, member, lags_s.get(member.instance, -1.0)) for member in state.members]),
         evictions=reading.evictions,
         rejoins=reading.rejoins,
+        false_suspicions=reading.false_suspicions,
         refused={reason.value: count for reason, count in sorted(reading.refused.items())},
         notes=tuple(_notes(state, last_s)),
     )

@@ -173,6 +173,7 @@ def _cluster(found: ClusterReport) -> Iterable[str]:
         ("last_record_seconds", "Age of the newest record of the cluster.", found.last_record_s),
         ("evictions_total", "Members evicted, as far as read here.", found.evictions),
         ("rejoins_total", "Joins of former members, as far as read here.", found.rejoins),
+        ("false_suspicions_total", "Members evicted or suspected that then spoke.", found.false_suspicions),
     ):
         kind = "counter" if name.endswith("_total") else "gauge"
         yield from _family(f"cluster_{name}", kind, text, [({}, value)])

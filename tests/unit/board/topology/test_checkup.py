@@ -5,8 +5,10 @@ import pytest
 from callboard.backends.examination import Finding, Level
 from callboard.backends.log import Retention
 from callboard.board.topology.checkup import examine_cluster
+from callboard.messages.headers import new_record
 from callboard.messages.record import NewRecord
 from callboard.messages.topology.cluster_state import AckPolicy
+from callboard.messages.topology.control_messages import RenewMessage
 from tests.unit.actors.topology.control_topic import LEASE_MS
 from tests.unit.board.topology.cluster import TOPIC, Cluster, Stage, staged
 
@@ -142,3 +144,21 @@ def test_a_topic_that_was_trimmed_without_a_snapshot_is_a_problem():
 
     staged(work, settled("a", "b"))
     assert [each.what for each in found if each.level is Level.PROBLEM] == [f"{TOPIC} was trimmed and has no snapshot"]
+
+
+@pytest.mark.parametrize(
+    ("clocks", "expected"),
+    [
+        ({"a": 100, "b": 100, "c": 40}, "by 60.0 s, the clocks of these are behind those of the other members: c"),
+        ({"a": 100, "b": 160, "c": 100}, "by 60.0 s, the clocks of these are ahead of those of the other members: b"),
+        ({"a": 100, "b": 104, "c": 102}, ""),
+    ],
+)
+def test_a_member_whose_clock_differs_from_the_others_is_a_problem(clocks: dict[str, int], expected: str):
+    cluster = settled("a", "b", "c")
+    for who, s in (*clocks.items(), *clocks.items()):
+        renewal = RenewMessage(**cluster.by(who))
+        cluster.put_record(new_record(renewal, record_id="", time_ns=s * 10**9, producer=who))
+    found = examined(cluster)
+    assert (only(found, Level.PROBLEM) if expected else "") == expected
+    assert expected or set(found.values()) == {Level.OK}

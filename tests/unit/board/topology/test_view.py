@@ -224,10 +224,14 @@ def test_evictions_returns_and_refusals_are_counted():
     cluster.propose("a", "b")  # its lease runs
     cluster.passes(LEASE_MS, "a")
     cluster.propose("a", "b")
+    cluster.renew("b", "b")  # so it was alive
     cluster.restart("b")
+    cluster.suspect("a", "b")
+    cluster.suspect("a", "b", withdrawn=True)
 
     async def work(stage: Stage) -> None:
         found = await stage.board.topology.view()
-        assert (found.evictions, found.rejoins, found.refused) == (1, 1, {"lease_runs": 1})
+        assert (found.evictions, found.rejoins, found.false_suspicions) == (1, 1, 2)
+        assert found.refused == {"lease_runs": 1, "not_a_member": 2}
 
     staged(work, cluster)
