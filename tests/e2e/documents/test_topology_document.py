@@ -1,18 +1,22 @@
 """docs/topology.md is true: its service leads, fails over and tells its members, run as it is written there."""
 
+import asyncio
 import re
 import signal
 import subprocess
 import sys
 from pathlib import Path
 
-from callboard import TopologyEventKind, diff
+import pytest
+
+from callboard import LeaderReplaced, Token, TopologyEventKind, diff
+from callboard.backends.repositories import open_repository
 from callboard.board.member.member import Member
 from callboard.board.member.options import PROFILES
 from callboard.messages.topology.member_mail import MemberProblem
 
 TEXT = (Path(__file__).resolve().parents[3] / "docs" / "topology.md").read_text(encoding="utf-8")
-PROGRAM = re.findall(r"^```python file=service.py\n(.*?)^```$", TEXT, re.MULTILINE | re.DOTALL)[0]
+PROGRAMS = dict(re.findall(r"^```python file=(\S+)\n(.*?)^```$", TEXT, re.MULTILINE | re.DOTALL))
 
 
 def test_when_the_first_service_is_stopped_the_second_one_leads(tmp_path: Path) -> None:
@@ -24,7 +28,7 @@ def test_when_the_first_service_is_stopped_the_second_one_leads(tmp_path: Path) 
         assert service.stdout is not None
         assert any(each.strip() == line for each in service.stdout)
 
-    (tmp_path / "service.py").write_text(PROGRAM)
+    (tmp_path / "service.py").write_text(PROGRAMS["service.py"])
     with start("a") as first:
         try:
             says(first, "leads")
@@ -51,6 +55,26 @@ def test_the_timing_in_the_document_is_that_of_the_profiles() -> None:
 def test_every_code_with_which_a_membership_may_end_is_in_the_document() -> None:
     by_itself = {MemberProblem.EVICTED, MemberProblem.LEFT}
     assert [each for each in MemberProblem if each.is_final and each not in by_itself and f"`{each}`" not in TEXT] == []
+
+
+@pytest.mark.parametrize("place", ["sqlite:./shop.db", "folder:./shop"])
+def test_a_fence_that_was_reset_lets_anyone_write_again(place: str, tmp_path: Path) -> None:
+    async def written(token: Token | None) -> bytes:
+        repository = open_repository(place, tmp_path)
+        try:
+            before = await repository.open()
+            await repository.save(b"kept", token=token)
+            return before
+        finally:
+            await repository.close()
+
+    asyncio.run(written(Token("lost", 7)))
+    with pytest.raises(LeaderReplaced):
+        asyncio.run(written(None))
+    command = [sys.executable, "-c", PROGRAMS["reset_fence.py"], place]
+    subprocess.run(command, cwd=tmp_path, check=True, timeout=60)
+    assert asyncio.run(written(None)) == b"kept"
+    asyncio.run(written(Token("new", 3)))
 
 
 def test_every_call_and_every_event_is_in_the_document() -> None:
