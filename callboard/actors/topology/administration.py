@@ -40,14 +40,15 @@ def _carried_out(state: ClusterState, event: AdminMessage) -> Ruling:
 
 def _frozen(state: ClusterState, command: FreezeCommand) -> Ruling:
     if command.frozen is state.frozen:
-        return Refused(Reason.UNCHANGED, "the cluster is frozen already" if state.frozen else "the cluster is not frozen")
+        its = "is frozen already" if state.frozen else "is not frozen"
+        return Refused(Reason.UNCHANGED, f"the cluster {its}")
     return replaced(state, frozen=command.frozen)
 
 
 def _drained(state: ClusterState, member: ClusterMember, command: DrainCommand) -> Ruling:
     if command.draining is member.draining:
-        state_now = "is draining already" if member.draining else "is not draining"
-        return Refused(Reason.UNCHANGED, f"{member.instance} {state_now}")
+        its = "is draining already" if member.draining else "is not draining"
+        return Refused(Reason.UNCHANGED, f"{member.instance} {its}")
     changed = with_member(state, replaced(member, draining=command.draining))
     return with_members(state, changed.members)
 

@@ -97,7 +97,7 @@ class Reading:
 
     ``heard`` has the last record of each member, as far as it was read, ``departed`` that of those whom the last view
     removed. ``refusals`` are the newest, ``joins`` the newest times of joins, in nanoseconds since the epoch.
-    ``barrier_s`` is how long the last settled view took, -1 if unknown. ``behind_s`` is by how much a member's clock was
+    ``barrier_s`` is how long the last settled view took, -1 if unknown. ``behind_s`` is how far a member's clock was
     behind the latest time that any had written, at its last record. ``evictions``, ``rejoins`` (of instances that were
     members before), ``refused`` and ``false_suspicions`` (of members that spoke after they were evicted as silent or
     mute, and suspicions withdrawn) count since ``start``.
