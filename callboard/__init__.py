@@ -26,8 +26,7 @@ if TYPE_CHECKING:
     from callboard.board.member.member import Member
     from callboard.board.member.options import MemberOptions
     from callboard.board.member.property_sources import Provider, WellKnownProperty
-    from callboard.board.member.topology_event import TopologyEvent, TopologyEventKind
-    from callboard.board.member.topology_view import TopologyView
+    from callboard.board.member.topology_view import TopologyEvent, TopologyEventKind, TopologyView
     from callboard.board.page import AsOf, Page
     from callboard.board.publisher import Publisher, RequestOptions
     from callboard.board.read.events import BoardEvent
@@ -139,8 +138,7 @@ _MODULES = {
     "callboard.board.member.member": "Member",
     "callboard.board.member.options": "MemberOptions",
     "callboard.board.member.property_sources": "Provider WellKnownProperty",
-    "callboard.board.member.topology_event": "TopologyEvent TopologyEventKind",
-    "callboard.board.member.topology_view": "TopologyView",
+    "callboard.board.member.topology_view": "TopologyEvent TopologyEventKind TopologyView",
     "callboard.board.page": "AsOf Page",
     "callboard.board.publisher": "Publisher RequestOptions",
     "callboard.board.read.events": "BoardEvent",

@@ -264,7 +264,7 @@ class Callboard:
         """
         from callboard.board.member.member import Member
 
-        return Member(self.context, member_plan(members.options(options), self.context.new_id))
+        return Member(self.context, member_plan(members.options(options), self.context))
 
     # Questions.
 

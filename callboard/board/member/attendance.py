@@ -3,29 +3,42 @@
 import asyncio
 from collections.abc import Callable, Coroutine
 from contextlib import suppress
+from dataclasses import replace
 from typing import Any
 
+from callboard.actors.core.agent import Agent
 from callboard.actors.topology.announcements.remote_cluster import RemoteCluster
-from callboard.actors.topology.cluster_view import ClusterView
+from callboard.actors.topology.cluster_view import ClusterView, view_of
+from callboard.actors.topology.member import MemberSettings, roles
 from callboard.backends.fence import Token
 from callboard.board.context import BoardContext
 from callboard.board.member.calling import called
 from callboard.board.member.dispatch import Dispatch
 from callboard.board.member.identity import Identity
-from callboard.board.member.incarnation import Incarnation, problem_of
 from callboard.board.member.leadership import Lease, may_lead
 from callboard.board.member.listening import Listening
 from callboard.board.member.options import MemberPlan
-from callboard.board.member.polling import Polling
-from callboard.board.member.property_sources import PropertySources, changes
+from callboard.board.member.property_sources import PropertySources, Provider, changes
 from callboard.board.member.topology_view import TopologyView
 from callboard.errors import CallboardError, MembershipEnded, NotAnswered, TopicMissing
 from callboard.logger import get_logger
-from callboard.messages.topology.cluster_state import EMPTY, Barrier, Health
-from callboard.messages.topology.member_mail import ClusterNews, MemberProblem
+from callboard.messages.distribution.topic_messages import Pairs
+from callboard.messages.question import A, Question
+from callboard.messages.topology.cluster_state import EMPTY, Barrier, ClusterMember, Health
+from callboard.messages.topology.member_mail import (
+    AcknowledgeView,
+    ChangeProperties,
+    ClusterNews,
+    LeaveCluster,
+    MemberProblem,
+    WatchCluster,
+)
 
 WRITE_MS = 1000
 """Between two changes of properties: they describe an instance, and are not for sending data."""
+
+ANSWER_S = 30.0
+"""Seconds for an answer; the log may have to come back first."""
 
 
 class Attendance:
@@ -40,9 +53,10 @@ class Attendance:
     ) -> None:  # fmt: skip
         self._board, self._plan, self._identity = board, plan, identity
         self._listening, self._sources, self._now_ms = listening, sources, now_ms
-        self.dispatch = Dispatch(listening, now_ms, plan.listener_timeout_ms / 1000, self.review)
-        self.polling = Polling(plan.renew_ms / 1000, self.dispatch.pump)
-        self.incarnation: Incarnation
+        self.dispatch = Dispatch(listening, now_ms, plan.listener_timeout_s, self.review)
+        self.agent: Agent
+        self.settings: MemberSettings
+        """Of the present incarnation."""
         self.news = ClusterNews(version=0, state=EMPTY)
         self.view: ClusterView | None = None
         """The view of the local cluster, settled or not; None as long as this process is not a member."""
@@ -51,7 +65,7 @@ class Attendance:
         self.leases: set[Lease] = set()
         self.changed = asyncio.Event()
         """Set when anything has changed; then replaced by another one."""
-        self._asking: dict[str, asyncio.Task[None]] = {}
+        self._running: dict[object, asyncio.Task[None]] = {}
         self._written_ms = -WRITE_MS
         self._acknowledging = -1
         self._lapse: asyncio.TimerHandle | None = None
@@ -69,38 +83,52 @@ class Attendance:
         self.ending.add_done_callback(lambda ended: ended.cancelled() or ended.exception())  # for a waiter
 
     async def _join(self, previous: str = "") -> None:
-        properties = tuple(sorted(self._sources.wanted().items()))
-        its = await Incarnation.begin(self._board, self._plan, self._identity.instance, properties, previous)
-        self.incarnation, self._acknowledging = its, -1
-        self.news = ClusterNews(version=0, state=EMPTY)
-        await asyncio.to_thread(self._identity.keep, its.settings.incarnation)
+        its, new_id, pairs = self._identity, self._board.new_id(), self._sources.pairs
+        self.settings = replace(
+            self._plan.agent, instance=its.instance, incarnation=new_id, previous=previous, properties=pairs
+        )
+        self.agent = await self._board.agents.member(self.settings)
+        self.news, self._acknowledging = ClusterNews(version=0, state=EMPTY), -1
+        await asyncio.to_thread(its.keep, new_id)
 
     async def _attend(self) -> None:
         try:
             while True:
                 with suppress(NotAnswered):  # its actor restarts; asked again, as long as the agent runs
-                    self.take(await self.incarnation.watch(self.news.version, *self.says))
-                if self.incarnation.agent.has_ended:
-                    await self.incarnation.agent.ended()
+                    self.take(await self.agent.ask(roles.VIEW_KEEPER, self._watch(), ANSWER_S))
+                if self.agent.has_ended:
+                    await self.agent.ended()
                     raise MembershipEnded("the member was stopped; start it again", code=MemberProblem.LEFT)
-                problem = problem_of(self.news)
-                if problem is MemberProblem.EVICTED:
+                problem = self.news.problem
+                if problem == MemberProblem.EVICTED:
                     await self._rejoin()
-                elif problem is not None:
-                    raise MembershipEnded(self.news.detail, code=problem)
+                elif problem and MemberProblem(problem).is_final:
+                    raise MembershipEnded(self.news.detail, code=MemberProblem(problem))
         finally:
             self._listening.observe(None, self._now_ms(), agreed=False)
             self.news = ClusterNews(version=self.news.version, state=EMPTY)
             self.dispatch.pump()
 
+    def _watch(self) -> WatchCluster:
+        """The question for news later than what is known, answered at the latest after an interval of renewals."""
+        health, load_permille = self.says
+        wait_ms = self.settings.renew_ms
+        return WatchCluster(after=self.news.version, wait_ms=wait_ms, health=health, load_permille=load_permille)
+
     async def _rejoin(self) -> None:
         """Join again as another incarnation, once nothing acts by the former one."""
         get_logger().warning("member.evicted", instance=self._identity.instance, reason=self.news.detail)
-        await self.incarnation.agent.stop(0)
+        await self.agent.stop(0)
         await self.until(lambda: self._at_rest)
         await self._join()
 
     # News.
+
+    @property
+    def me(self) -> ClusterMember | None:
+        """The present incarnation, if it is a member."""
+        found = self.news.state.member(self.settings.instance)
+        return found if found is not None and found.life == self.settings.life else None
 
     @property
     def standing(self) -> bool:
@@ -109,8 +137,9 @@ class Attendance:
 
     def take(self, news: ClusterNews) -> None:
         """Act on this news; again on the same at the end of the lease, or when remote clusters have changed."""
-        self.news, self.view = news, self.incarnation.view(news)
-        now_ms, view = self._now_ms(), self.view
+        view, now_ms = view_of(news.state, news.log_id, self.settings.life), self._now_ms()
+        view = view if view is not None and view.local is not None else None
+        self.news, self.view = news, view
         topology = TopologyView(local_cluster=view, remote=self.remote()) if view is not None else None
         agreed = self.standing and view is not None and view.settled
         self._listening.observe(topology, now_ms, agreed=agreed)
@@ -126,15 +155,15 @@ class Attendance:
         for lease in self.leases:
             if not self.holds(lease.token):
                 lease.lost.set()
-        if (me := self.incarnation.member(self.news)) is not None:
+        if (me := self.me) is not None:
             view = self.news.state.view
             if me.acked < view.epoch != view.settled and self._acknowledging != view.epoch and self._at_rest:
                 self._acknowledging = view.epoch
-                self._ask("acknowledgement", self._acknowledge(view.epoch))
+                self.run("acknowledgement", self._acknowledge(view.epoch))
             put, unset = changes(dict(me.properties), self._sources.wanted())
-            if (put or unset) and "properties" not in self._asking and self._now_ms() - self._written_ms >= WRITE_MS:
+            if (put or unset) and "properties" not in self._running and self._now_ms() - self._written_ms >= WRITE_MS:
                 self._written_ms = self._now_ms()
-                self._ask("properties", self._write(put, unset))
+                self.run("properties", self._write(put, unset))
         before, self.changed = self.changed, asyncio.Event()
         before.set()
 
@@ -148,11 +177,23 @@ class Attendance:
         """Whether the work of a lost lease goes on."""
         return any(lease.lost.is_set() for lease in self.leases)
 
-    def _ask(self, what: str, question: Coroutine[Any, Any, None]) -> None:
-        if (before := self._asking.pop(what, None)) is not None:
-            before.cancel()
-        task = self._asking[what] = asyncio.create_task(question)
-        task.add_done_callback(lambda _: self._asking.pop(what) if self._asking.get(what) is task else None)
+    def run(self, what: object, work: Coroutine[Any, Any, None]) -> None:
+        """Do the work besides, instead of what was done under this name."""
+        self.cease(what)
+        task = self._running[what] = asyncio.create_task(work)
+        task.add_done_callback(lambda _: self._running.pop(what) if self._running.get(what) is task else None)
+
+    def cease(self, what: object) -> None:
+        """End the work, if any is done under this name."""
+        if (task := self._running.pop(what, None)) is not None:
+            task.cancel()
+
+    def poll(self, provider: Provider) -> None:
+        """Ask the provider with every renewal, until ``cease``."""
+        self.run(provider, provider.poll(self._plan.agent.renew_ms / 1000, self.dispatch.pump))
+
+    async def _ask(self, question: Question[A], timeout_s: float = ANSWER_S) -> A:
+        return await self.agent.ask(roles.RENEWER, question, timeout_s)
 
     async def _acknowledge(self, epoch: int) -> None:
         log = get_logger().bind(epoch=epoch)
@@ -160,13 +201,13 @@ class Attendance:
             if (backlog := self._plan.backlog) is not None:
                 for barrier in await self._barriers():
                     await called(backlog, barrier)
-            await self.incarnation.acknowledge(epoch)
+            await self._ask(AcknowledgeView(epoch=epoch))
         except CallboardError as error:
             self._acknowledging = -1  # tried again with the next news
             log.warning("view.not_acknowledged", reason=str(error))
         except Exception as error:
             log.exception("backlog.failed", reason=f"{type(error).__name__}: {error}")
-            await asyncio.sleep(self.incarnation.settings.renew_ms / 1000)
+            await asyncio.sleep(self.settings.renew_ms / 1000)
             self._acknowledging = -1
 
     async def _barriers(self) -> tuple[Barrier, ...]:
@@ -176,16 +217,15 @@ class Attendance:
         state, log = self.news.state, self._board.log
         found = state.view.barriers
         if any(each.offset > state.view.settled for each in state.gone):
-            for topic in set(self._plan.streams).difference(each.topic for each in found):
+            for topic in set(self.settings.streams).difference(each.topic for each in found):
                 with suppress(TopicMissing):
                     ends = (await log.bounds(topic)).end
                     found += (Barrier(topic=topic, log_id=await log.identity(topic), offset=ends),)
         return found
 
-    async def _write(self, put: tuple[tuple[str, str], ...], unset: tuple[str, ...]) -> None:
+    async def _write(self, put: Pairs, unset: tuple[str, ...]) -> None:
         try:
-            answer = await self.incarnation.change_properties(put, unset)
-            problem = answer.problem
+            problem = (await self._ask(ChangeProperties(set=put, unset=unset))).problem
         except CallboardError as error:
             problem = str(error)
         if problem:
@@ -236,19 +276,19 @@ class Attendance:
         await asyncio.gather(self.ending, return_exceptions=True)
         if self._lapse is not None:
             self._lapse.cancel()
-        its = self.incarnation
         try:
             async with asyncio.timeout(drain_s):
                 await self.until(lambda: self._at_rest)
-                if not its.agent.has_ended:
-                    await its.leave(reason, drain_s)
+                if not self.agent.has_ended:
+                    await self._ask(LeaveCluster(reason=reason), drain_s)
         except (TimeoutError, CallboardError) as error:
             why = str(error) or f"it still acted after {drain_s:g} s"
             get_logger().warning("member.not_left", instance=self._identity.instance, reason=why)
         finally:
-            for task in self._asking.values():
-                task.cancel()
-            await self.polling.close()
+            working = tuple(self._running.values())
+            for what in tuple(self._running):
+                self.cease(what)
+            await asyncio.gather(*working, return_exceptions=True)
             await self.dispatch.close()
-            await its.agent.stop(0)
+            await self.agent.stop(0)
             self._identity.close()

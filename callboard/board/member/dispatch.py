@@ -7,7 +7,7 @@ from typing import Any
 
 from callboard.board.member.calling import called
 from callboard.board.member.listening import Listening
-from callboard.board.member.topology_event import TopologyEvent
+from callboard.board.member.topology_view import TopologyEvent
 from callboard.logger import get_logger
 
 TopologyListener = Callable[[TopologyEvent], object]

@@ -43,21 +43,18 @@ class Lease:
 
 
 class Leading(Protocol):
-    """What a lease needs of the member."""
+    """What a lease needs of the member; see ``Attendance``."""
 
     leases: set[Lease]
 
     def may_lead(self) -> Token | None:
         """The token, if this process may begin to act as the leader."""
-        ...
 
     async def wait(self, met: Callable[[], bool], timeout_s: float, what: str) -> None:
         """Wait until the condition is met."""
-        ...
 
     def review(self) -> None:
         """Do what can be done now."""
-        ...
 
 
 class LeaderLease:

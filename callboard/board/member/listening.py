@@ -3,8 +3,7 @@
 from dataclasses import dataclass, replace
 
 from callboard.board.member.differences import Difference, difference
-from callboard.board.member.topology_event import TopologyEvent, TopologyEventKind
-from callboard.board.member.topology_view import TopologyView, Validity
+from callboard.board.member.topology_view import TopologyEvent, TopologyEventKind, TopologyView, Validity
 
 
 @dataclass(slots=True)

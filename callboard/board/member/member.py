@@ -13,15 +13,13 @@ from callboard.backends.fence import Token
 from callboard.board.connect.cancelled_body import CancelledBody
 from callboard.board.context import BoardContext
 from callboard.board.member.attendance import Attendance
-from callboard.board.member.descriptor import descriptor
 from callboard.board.member.dispatch import TopologyListener
 from callboard.board.member.identity import identity_of
-from callboard.board.member.incarnation import alone
 from callboard.board.member.leadership import LeaderLease
 from callboard.board.member.listening import Listening
 from callboard.board.member.options import MemberPlan
 from callboard.board.member.property_sources import Get, PropertySources, Provider
-from callboard.board.member.topology_view import AnyInstance, TopologyView, Validity
+from callboard.board.member.topology_view import AnyInstance, TopologyView, Validity, alone, descriptor
 from callboard.door.limits import TIMEOUT_S_MAX
 from callboard.door.members import asked
 from callboard.errors import CallboardError, MembershipEnded, RequestRefused
@@ -48,15 +46,14 @@ class Member:
         self._board, self._plan = board, plan
         clock = SystemClock()
         self._now_ms = now_ms or (lambda: int(clock.now().mono_s * 1000))
-        self._sources = PropertySources(plan.properties)
+        self._sources = PropertySources(dict(plan.agent.properties))
         self._listening = self._new_listening()
         self._attendance: Attendance | None = None
         self._turn = asyncio.Lock()  # to start or stop
         self._body: CancelledBody | None = None
 
-    def _new_listening(self, instance: str = "") -> Listening:
-        own = alone(self._plan, instance or self._plan.instance, "", tuple(self._sources.wanted().items()))
-        return Listening(TopologyView(local_cluster=own), self._plan.event_delay_ms)
+    def _new_listening(self) -> Listening:
+        return Listening(alone(replace(self._plan.agent, properties=self._sources.pairs)), self._plan.event_delay_ms)
 
     async def start(self) -> None:
         """Start to join the cluster; ``settled`` waits until it is joined. Founds it if there is none.
@@ -69,15 +66,13 @@ class Member:
         async with self._turn:
             if self._attendance is not None:  # the end of an inner ``async with`` would end the membership of the outer
                 raise RequestRefused("this member is started already; stop it first, or make another for this task")
-            identity = await asyncio.to_thread(identity_of, self._plan.instance, self._board)
+            identity = await asyncio.to_thread(identity_of, self._plan.agent.instance, self._board)
             attendance = Attendance(self._board, self._plan, identity, self._listening, self._sources, self._now_ms)
             await attendance.begin()
             self._attendance = attendance
-            its = attendance.incarnation.settings
-            own = alone(self._plan, its.instance, its.incarnation, its.properties)
-            self._listening.begin(TopologyView(local_cluster=own))
+            self._listening.begin(alone(attendance.settings))
             for provider in self._sources.providers:
-                attendance.polling.begin(provider)
+                attendance.poll(provider)
 
     async def stop(self, reason: str = "") -> None:
         """Tell the listeners ``CHANGING``, remove them, then leave the cluster. Idempotent."""
@@ -151,7 +146,7 @@ class Member:
         acknowledged it; those that left in views not settled yet are ``deactivating``.
         """
         attendance = self._running()
-        return descriptor(attendance.news.state, attendance.incarnation.settings.life, self._plan.founding.cluster_id)
+        return descriptor(attendance.news.state, attendance.settings)
 
     async def settled(self, epoch: int | None = None, timeout_s: float = 60.0) -> TopologyView:
         """Wait for a current view, of this epoch or a later one; returns it.
@@ -161,13 +156,14 @@ class Member:
             MembershipEnded: there will be none.
         """
         asked(epoch=epoch, timeout_s=timeout_s)
-        while not (view := self.topology()).is_current or view.epoch < (epoch or 0):
-            await self._running().wait(lambda: self._is_current(epoch or 0), timeout_s, "agreed")
-        return view
 
-    def _is_current(self, epoch: int) -> bool:
-        view = self.topology()
-        return view.is_current and view.epoch >= epoch
+        def agreed() -> TopologyView | None:
+            view = self.topology()
+            return view if view.is_current and view.epoch >= (epoch or 0) else None
+
+        while (view := agreed()) is None:
+            await self._running().wait(lambda: agreed() is not None, timeout_s, "agreed")
+        return view
 
     # Listeners.
 
@@ -204,11 +200,10 @@ class Member:
         attendance = self._running()
         self._sources.own.gave(taken)
         attendance.dispatch.pump()
-        wanted = tuple(sorted(self._sources.wanted().items()))
+        wanted = self._sources.pairs
 
         def written() -> bool:
-            me = attendance.incarnation.member(attendance.news)
-            return me is not None and me.properties == wanted
+            return attendance.me is not None and attendance.me.properties == wanted
 
         await attendance.wait(written, timeout_s, "changed")
 
@@ -222,7 +217,7 @@ class Member:
         provider = Provider(given["names"], get, ranking)
         self._sources.providers.append(provider)
         if self._attendance is not None:
-            self._attendance.polling.begin(provider)
+            self._attendance.poll(provider)
         return provider
 
     def remove_provider(self, provider: Provider) -> bool:
@@ -231,7 +226,7 @@ class Member:
             return False
         self._sources.providers.remove(provider)
         if self._attendance is not None:
-            self._attendance.polling.end(provider)
+            self._attendance.cease(provider)
             self._attendance.dispatch.pump()
         return True
 

@@ -4,14 +4,11 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple, TypedDict
 
+from callboard.actors.topology.member.settings import MemberSettings
+from callboard.board.context import BoardContext
 from callboard.door.members import demand_timing
+from callboard.messages.topics import control_topic
 from callboard.messages.topology.cluster_state import AckPolicy, Barrier, ClusterSettings
-
-LISTENER_S = 5.0
-"""Half of the default deadline for acknowledgements."""
-
-EVENT_DELAY_S = 1.0
-"""Instances that start together are told as one change."""
 
 
 class MemberOptions(TypedDict, total=False):
@@ -56,48 +53,56 @@ class Profile(NamedTuple):
 
 PROFILES = {"default": Profile(2.0, 10.0), "fast": Profile(0.5, 2.5), "wan": Profile(5.0, 30.0)}
 
+EVENT_DELAY_S = 1.0
+"""Instances that start together are told as one change."""
+
+LISTENER_S = 5.0
+"""Half of the default deadline for acknowledgements."""
+
 
 @dataclass(frozen=True, slots=True)
 class MemberPlan:
-    """A member's options, with the defaults. Durations are in milliseconds; see ``MemberOptions``."""
+    """A member's options, with the defaults; see ``MemberOptions``.
 
-    instance: str
-    founding: ClusterSettings
-    priority: int
-    tags: tuple[str, ...]
-    properties: Mapping[str, str]
-    renew_ms: int
-    margin: float
+    ``agent`` are the settings of each of its incarnations, without the incarnation, and without an instance id if the
+    kept one is to be used.
+    """
+
+    agent: MemberSettings
     event_delay_ms: int
-    listener_timeout_ms: int
-    streams: tuple[str, ...]
+    listener_timeout_s: float
     backlog: Callable[[Barrier], object] | None
 
 
-def member_plan(options: Mapping[str, Any], new_id: Callable[[], str]) -> MemberPlan:
+def member_plan(options: Mapping[str, Any], board: BoardContext) -> MemberPlan:
     """The plan for these options, which the door has checked. Raises ``ConfigError`` if they do not fit together."""
-    profile = PROFILES[options.get("profile", "default")]
+    profile, margin = PROFILES[options.get("profile", "default")], options.get("margin", 0.3)
     lease_s, renew_s = options.get("lease_s", profile.lease_s), options.get("renew_s", profile.renew_s)
-    margin, deadline_s = options.get("margin", 0.3), options.get("ack_deadline_s", lease_s)
+    deadline_s, lease_ms = options.get("ack_deadline_s", lease_s), int(lease_s * 1000)
     demand_timing(lease_s, renew_s, margin, deadline_s)
-    lease_ms = int(lease_s * 1000)
     founding = ClusterSettings(
-        cluster_id=options.get("cluster") or new_id(),
+        cluster_id=options.get("cluster") or board.new_id(),
         lease_ms=lease_ms,
         gap_ms=lease_ms // 2,
         ack_policy=AckPolicy[options.get("ack_policy", "evict").upper()],
         ack_deadline_ms=max(lease_ms, int(deadline_s * 1000)),
     )
-    return MemberPlan(
+    agent = MemberSettings(
+        topic=control_topic(board.settings.prefix),
         instance=options.get("instance", ""),
+        incarnation="",
         founding=founding,
         priority=options.get("priority", 0),
         tags=options.get("tags", ()),
-        properties=options.get("properties", {}),
+        properties=tuple(sorted(options.get("properties", {}).items())),
+        streams=options.get("streams", ()),
         renew_ms=max(1, int(renew_s * 1000)),
         margin=margin,
+        pulse_ms=lease_ms // 2,
+    )
+    return MemberPlan(
+        agent,
         event_delay_ms=int(options.get("min_event_delay_s", EVENT_DELAY_S) * 1000),
-        listener_timeout_ms=max(1, int(options.get("listener_timeout_s", LISTENER_S) * 1000)),
-        streams=options.get("streams", ()),
+        listener_timeout_s=options.get("listener_timeout_s", LISTENER_S),
         backlog=options.get("backlog"),
     )

@@ -1,9 +1,12 @@
 """The properties of the own instance: the service's own ones, and those that providers give."""
 
+import asyncio
 from collections.abc import Awaitable, Callable, Mapping
 from enum import StrEnum
 
+from callboard.board.member.calling import called
 from callboard.errors import Undecodable
+from callboard.logger import get_logger
 from callboard.messages.distribution.topic_messages import Pairs
 from callboard.messages.topology.limits import NAME, VALUE_BYTES_MAX, check_properties
 
@@ -35,6 +38,16 @@ class Provider:
         """It gave these values; those that are not text count as none."""
         self.values = {name: value for name, value in values.items() if isinstance(value, str)}
 
+    async def poll(self, interval_s: float, asked: Callable[[], None]) -> None:
+        """Ask it again and again, until cancelled; ``asked`` is called after each time."""
+        while True:
+            try:
+                self.gave({name: await called(self.get, name) for name in self.names})
+            except Exception as error:  # noqa: BLE001 - the service's own function may fail in any way
+                get_logger().exception("provider.failed", reason=f"{type(error).__name__}: {error}")
+            asked()
+            await asyncio.sleep(interval_s)
+
 
 class PropertySources:
     """The service's own properties, which rank as 0 and come first, and its providers."""
@@ -62,6 +75,11 @@ class PropertySources:
                 else:
                     chosen[name] = value
         return chosen
+
+    @property
+    def pairs(self) -> Pairs:
+        """The same, as it is written."""
+        return tuple(sorted(self.wanted().items()))
 
 
 def changes(present: Mapping[str, str], wanted: Mapping[str, str]) -> tuple[Pairs, tuple[str, ...]]:

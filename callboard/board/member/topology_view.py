@@ -1,13 +1,18 @@
-"""The topology: the local cluster, and the clusters that are connected to it."""
+"""The topology as a service sees it, the changes that its listeners are told, and the form in which Oak tells it."""
 
+import json
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from enum import StrEnum
 
 from callboard.actors.topology.announcements.remote_cluster import RemoteCluster, RemoteInstance
-from callboard.actors.topology.cluster_view import ClusterView, Instance
+from callboard.actors.topology.cluster_view import ClusterView, Instance, view_of
+from callboard.actors.topology.member import MemberSettings
 from callboard.door.boards import function
 from callboard.door.rules import checked
 from callboard.errors import RequestRefused
+from callboard.messages.event import replaced
+from callboard.messages.topology.cluster_state import EMPTY, ClusterMember, ClusterState
 
 AnyInstance = Instance | RemoteInstance
 
@@ -87,3 +92,75 @@ class TopologyView:
         """The instances for which ``where`` is true. Raises ``RequestRefused`` if it is no function."""
         checked(RequestRefused, {"where": function}, {"where": where})
         return tuple(filter(where, self.instances))
+
+
+def alone(its: MemberSettings) -> TopologyView:
+    """The view before the first agreement: only the own instance, which does not lead."""
+    own = ClusterMember(
+        instance=its.instance, incarnation=its.incarnation, join_offset=-1, priority=its.priority, tags=its.tags,
+        properties=its.properties,
+    )  # fmt: skip
+    nothing = replaced(EMPTY.view, leader="no one", settled=-2)  # that is no instance id, and the view is not settled
+    cluster = view_of(replaced(EMPTY, settings=its.founding, members=(own,), view=nothing), "", its.life)
+    assert cluster is not None, "it has a member"
+    return TopologyView(local_cluster=cluster)
+
+
+class TopologyEventKind(StrEnum):
+    """What happened. A listener is told ``INIT``, then any number of ``PROPERTIES_CHANGED`` and pairs of ``CHANGING``
+    and ``CHANGED``; a ``CHANGING`` may be the last.
+    """
+
+    INIT = "topology_init"
+    """The first event of every listener: the first view that it is given."""
+    CHANGING = "topology_changing"
+    """The view is no longer current. Stop what relies on it, then return: until the listener has returned, no member of
+    the cluster is told the next view.
+    """
+    CHANGED = "topology_changed"
+    """All members agreed on the next view, which may be equal to the old one."""
+    PROPERTIES_CHANGED = "properties_changed"
+    """The same instances and leader, but other properties, or another status."""
+
+
+_GIVES = {
+    TopologyEventKind.INIT: (False, True),
+    TopologyEventKind.CHANGING: (True, False),
+    TopologyEventKind.CHANGED: (True, True),
+    TopologyEventKind.PROPERTIES_CHANGED: (True, True),
+}
+"""Whether there is an old view, and a new one."""
+
+
+@dataclass(frozen=True, slots=True)
+class TopologyEvent:
+    """A change of the topology. ``old`` is the last view that this listener was given, no longer current; ``new`` is
+    the current one. There is no ``old`` at ``INIT``, and no ``new`` at ``CHANGING``. Raises ``RequestRefused``
+    otherwise.
+    """
+
+    kind: TopologyEventKind
+    old: TopologyView | None
+    new: TopologyView | None
+
+    def __post_init__(self) -> None:
+        given = self.old is not None, self.new is not None
+        if given != _GIVES[self.kind]:
+            raise RequestRefused(f"{self.kind} has the wrong views: old and new are {given}, not {_GIVES[self.kind]}")
+        if (self.old and self.old.is_current) or (self.new and not self.new.is_current):
+            raise RequestRefused(f"{self.kind} must replace a view that is no longer current by one that is")
+
+
+def descriptor(state: ClusterState, its: MemberSettings) -> str:
+    """The local cluster in the form of Oak's descriptor; see ``Member.descriptor``."""
+    own = state.member(its.instance) if its.is_member(state) else None
+    view = state.view
+    return json.dumps({
+        "seq": view.epoch,
+        "final": own is not None and own.acked >= view.epoch,
+        "id": (state.settings or its.founding).cluster_id,
+        "me": own.join_offset if own else None,
+        "active": [member.join_offset for member in state.members],
+        "deactivating": [gone.offset for gone in state.gone if gone.offset > view.settled],
+        "inactive": [gone.offset for gone in state.gone if gone.offset <= view.settled],
+    })  # fmt: skip

@@ -80,9 +80,14 @@ def test_a_board_can_be_opened_again_but_not_twice_at_once(tmp_path, site, log):
 
 @pytest.mark.parametrize(
     ("twin", "asynchronous"),
-    [(Callboard, callboard.Callboard), (Publisher, AsyncPublisher), (Subscriber, AsyncSubscriber),
-     (Member, callboard.Member), (LeaderLease, callboard.LeaderLease),
-     (Topology, callboard.Topology)],
+    [
+        (Callboard, callboard.Callboard),
+        (Publisher, AsyncPublisher),
+        (Subscriber, AsyncSubscriber),
+        (Member, callboard.Member),
+        (LeaderLease, callboard.LeaderLease),
+        (Topology, callboard.Topology),
+    ],
 )
 def test_the_twin_has_every_method_with_its_signature_and_its_words(twin, asynchronous):
     for name, method in inspect.getmembers(asynchronous, lambda it: inspect.iscoroutinefunction(inspect.unwrap(it))):

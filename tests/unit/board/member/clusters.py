@@ -15,7 +15,7 @@ from callboard.board.connect.resources import Resources
 from callboard.board.connect.settings import BoardSettings
 from callboard.board.context import BoardContext
 from callboard.board.member.member import Member
-from callboard.board.member.topology_event import TopologyEvent
+from callboard.board.member.topology_view import TopologyEvent
 from callboard.messages.topics import control_topic
 from callboard.testing.fakes.faults import Faults, FaultyLog
 

@@ -76,7 +76,7 @@ def test_a_member_that_was_killed_takes_its_place_at_once_as_the_last(tmp_path: 
         view = await first.settled()
         assert first._attendance is not None
         first._attendance.ending.cancel()  # as if it had been killed: it leaves nothing but its lease and the file
-        await first._attendance.incarnation.agent.stop(0)
+        await first._attendance.agent.stop(0)
         first._attendance._identity.close()
         async with board.member(**QUICK) as second:
             again = await second.settled()

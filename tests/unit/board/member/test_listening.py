@@ -6,8 +6,7 @@ from typing import Any
 import pytest
 
 from callboard.board.member.listening import Listening
-from callboard.board.member.topology_event import TopologyEvent, TopologyEventKind
-from callboard.board.member.topology_view import TopologyView
+from callboard.board.member.topology_view import TopologyEvent, TopologyEventKind, TopologyView
 from callboard.errors import RequestRefused
 from callboard.messages.topology.cluster_state import Health
 from tests.unit.board.member.views import alone, view

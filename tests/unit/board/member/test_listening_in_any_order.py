@@ -7,8 +7,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 
 from callboard.board.member.differences import Difference, difference
 from callboard.board.member.listening import Listening
-from callboard.board.member.topology_event import TopologyEvent, TopologyEventKind
-from callboard.board.member.topology_view import TopologyView
+from callboard.board.member.topology_view import TopologyEvent, TopologyEventKind, TopologyView
 from tests.unit.board.member.views import alone, view
 
 INIT, CHANGING, CHANGED, PROPERTIES = TopologyEventKind
