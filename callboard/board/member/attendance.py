@@ -137,9 +137,8 @@ class Attendance:
 
     def take(self, news: ClusterNews) -> None:
         """Act on this news; again on the same at the end of the lease, or when remote clusters have changed."""
-        view, now_ms = view_of(news.state, news.log_id, self.settings.life), self._now_ms()
-        view = view if view is not None and view.local is not None else None
-        self.news, self.view = news, view
+        self.news, now_ms = news, self._now_ms()
+        view = self.view = view_of(news.state, news.log_id, self.settings.life) if self.me else None
         topology = TopologyView(local_cluster=view, remote=self.remote()) if view is not None else None
         agreed = self.standing and view is not None and view.settled
         self._listening.observe(topology, now_ms, agreed=agreed)
