@@ -43,8 +43,9 @@ ARGUMENTS: dict[str, Rule] = {
 class Link:
     """A connector of this process, or a neighbour that connects to it (``url`` is empty then).
 
-    ``problem`` says why there is no exchange at the moment. ``clusters`` is how many clusters it announced,
-    ``silent_ms`` ago; None if nothing is known of it any more.
+    ``problem`` says why there is no exchange at the moment. ``clusters`` is how many clusters the neighbour announced,
+    ``silent_ms`` ago; None if nothing is known of it any more. A connector ``stands_by``, with exchanges as rare as
+    allowed, while all of that is known from others as well.
     """
 
     url: str
@@ -52,6 +53,7 @@ class Link:
     clusters: int
     silent_ms: int | None
     problem: str
+    stands_by: bool
 
 
 class Connectors:
@@ -104,15 +106,16 @@ class Connectors:
     def links(self) -> tuple[Link, ...]:
         """All connectors of this process, then all neighbours that connect to it."""
         out = [
-            self._link(each.source, each.url or each.urls[0], each.neighbour, each.problem) for each in self._connectors
+            self._link(each.source, each.url or each.source.name, each.neighbour, each.problem, each.stands_by)
+            for each in self._connectors
         ]
-        into = [self._link(each, "", each.name, "") for each in self._registry.heard if not each.answered]
+        into = [self._link(each, "", each.name, "", False) for each in self._registry.heard if not each.answered]
         return (*out, *into)
 
-    def _link(self, source: Source, url: str, neighbour: str, problem: str) -> Link:
+    def _link(self, source: Source, url: str, neighbour: str, problem: str, stands_by: bool) -> Link:
         heard = self._registry.heard.get(source)
         silent_ms = _monotonic_ms() - heard.heard_ms if heard else None
-        return Link(url, neighbour, len(heard.clusters) if heard else 0, silent_ms, problem)
+        return Link(url, neighbour, len(heard.clusters) if heard else 0, silent_ms, problem, stands_by)
 
     def local_changed(self) -> None:
         """Announce the local cluster at once where it is not known as it is now.
@@ -167,9 +170,9 @@ class Connectors:
             get_logger(instance=self._identity.me).error("connector.ended", error=escaped(repr(error)))
 
     async def _keep(self, outgoing: Outgoing, connector: Connector) -> None:
-        """Exchange announcements whenever it is due."""
+        """Exchange announcements whenever it is due, until there is nobody to do so with."""
         wake = self._wake[connector]
-        while True:
+        while connector.urls:
             if await outgoing.exchange(connector):
                 self._changed()
             connector.reconsider()

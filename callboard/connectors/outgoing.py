@@ -102,8 +102,11 @@ class Outgoing:
                 return None
             is_welcome, sender, answer = answered
             neighbour = sender.partition(":")[0]
+            if sender == self._identity.address:
+                connector.leave(url)
+                raise NotAnswered("it leads back to this process, and is not used again")
             if neighbour == self._identity.me:
-                raise NotAnswered("it leads back to this process")
+                raise NotAnswered("another process there has the id of this one")
             if is_welcome:
                 check_announcement(answer, neighbour)
                 return connector.answered(url, neighbour, said, answer, self._monotonic_ms())

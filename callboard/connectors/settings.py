@@ -90,7 +90,7 @@ class ConnectorSettings:
             raise ConfigError("without a key, nothing proves who answers at an http URL; set keys, or use https")
         if self.timing.timeout_ms < self.timing.interval_ms:
             raise ConfigError("the connectors' timeout is shorter than the interval; set a longer timeout_ms")
-        longest = self.timing.keep_ms(self.timing.interval_ms * self.timing.stable_factor)
+        longest = self.timing.keep_ms(self.timing.longest_ms)
         if longest > KEEP_MS_MAX:
             raise ConfigError(
                 f"announcements would be kept for {longest} ms, and the most is {KEEP_MS_MAX}; set a shorter interval "

@@ -1,10 +1,11 @@
 """Clusters that are connected over HTTP see each other, as long as both are there."""
 
 import socket
+from dataclasses import replace
 
 import pytest
 
-from tests.connectors.parties import PATIENT, QUICK, SLOW, Party, eventually, run
+from tests.connectors.parties import PATIENT, QUICK, SLOW, Party, eventually, relayed, run
 
 
 def unused() -> str:
@@ -114,14 +115,19 @@ async def test_the_first_url_that_works_is_used_and_the_first_one_again_when_it_
 
 @pytest.mark.proves("T67")
 @run
-async def test_a_connector_that_leads_back_to_its_own_process_says_so_and_does_nothing():
+async def test_a_url_that_leads_back_to_its_own_process_is_asked_once_and_never_again():
     here = unused()
-    a = Party("a", here)
-    a.settings = type(a.settings)(urls=((here,),), listen=here[7:].partition("/")[0], keys=a.settings.keys)
-    a.connectors = a.another()
-    async with a:
-        await eventually(lambda: "leads back to this process" in a.problem)
-        assert a.knows == {}
+    async with Party("b", timing=PATIENT) as b, relayed(int(here[17:].partition("/")[0])) as relay:
+        a = Party("a", relay.url, (relay.url.replace("127.0.0.1", "localhost"), b.url), timing=PATIENT)
+        a.settings = replace(a.settings, listen=here[7:].partition("/")[0])
+        a.connectors = a.another()
+        async with a:
+            await eventually(lambda: "leads back to this process" in a.problem and a.knows)
+            for _ in range(3):
+                (last,) = b.connectors._registry.heard.values()
+                await eventually(lambda last=last: last not in b.connectors._registry.heard.values())
+            assert len(relay.bodies()) == 2
+            assert [each.url for each in a.connectors.links() if each.silent_ms is not None] == [b.url]
 
 
 @run

@@ -16,12 +16,18 @@ class Timing:
     """An exchange takes place every ``interval_ms``. Without another, announcements are forgotten after ``timeout_ms``.
 
     Between neighbours that have had no news for a timeout, the interval is twice as long after two timeouts, and so on
-    up to ``stable_factor`` times. Announcements are then kept longer by as much.
+    up to ``stable_factor`` times. It is that long at once for a connector that stands by. Announcements are then kept
+    longer by as much.
     """
 
     interval_ms: int = 10_000
     timeout_ms: int = 30_000
     stable_factor: int = 5
+
+    @property
+    def longest_ms(self) -> int:
+        """The longest wait for the next exchange."""
+        return self.interval_ms * self.stable_factor
 
     def wait_ms(self, stable_ms: int) -> int:
         """How long to wait for the next exchange after this time without news."""
@@ -36,7 +42,8 @@ class Connector:
     """A connector of ``registry``'s instance to the first of ``urls`` that works; ``draw`` gives random numbers in 0-1.
 
     ``url`` is the one in use, ``neighbour`` the instance that answered there, and ``problem`` why there is none;
-    ``source`` is what its answers are kept under.
+    ``source`` is what its answers are kept under. It ``stands_by`` while its neighbour tells nothing that is not known
+    from others as well.
     """
 
     def __init__(self, urls: tuple[str, ...], timing: Timing, registry: Registry, draw: Callable[[], float]) -> None:
@@ -48,13 +55,21 @@ class Connector:
         self._said: Clusters = ()
         self._stable_since_ms: int | None = None
         self._wait_ms = timing.interval_ms
-        self._was_mute = False
+        self._was_mute = self.stands_by = False
 
     def reconsider(self) -> None:
-        """Make the next exchange due at once if there is something to say that the neighbour has not been told."""
+        """Make the next exchange due at once if there is something to say that the neighbour has not been told, or if
+        what it tells is no longer known from others.
+        """
         said = self._registry.said_to(self.neighbour)
         if said is not None and (said != self._said if self.url else self._was_mute):
             self.due_ms = 0
+        if self.stands_by and not self._registry.is_spare(self.source):
+            self.due_ms, self.stands_by = 0, False
+
+    def leave(self, url: str) -> None:
+        """Never use this URL again. Without another one, there is no further exchange."""
+        self.urls = tuple(each for each in self.urls if each != url)
 
     def request(self, neighbour: str, now_ms: int) -> Announcement | None:
         """What to send to this neighbour now; None while there is nothing to say."""
@@ -63,7 +78,9 @@ class Connector:
         if clusters is None:
             return None
         is_stable = self._stable_since_ms is not None and self.url == self.urls[0] and clusters == self._said
-        self._wait_ms = self._timing.wait_ms(now_ms - (self._stable_since_ms or 0) if is_stable else 0)
+        self.stands_by = is_stable and self._registry.is_spare(self.source)
+        stable_ms = now_ms - (self._stable_since_ms or 0) if is_stable else 0
+        self._wait_ms = self._timing.longest_ms if self.stands_by else self._timing.wait_ms(stable_ms)
         return Announcement(keep_ms=self._timing.keep_ms(self._wait_ms), clusters=clusters)
 
     def answered(self, url: str, neighbour: str, said: Announcement, answer: Announcement, now_ms: int) -> bool:

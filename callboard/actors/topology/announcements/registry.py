@@ -93,6 +93,11 @@ class Registry:
                 kept.append(cluster)
         return tuple(kept)
 
+    def is_spare(self, source: Source) -> bool:
+        """Whether nothing would be missing without this source: all that it announced is known by others as well."""
+        used = set(map(id, self.announced()))
+        return source in self.heard and not any(id(each) in used for each in self.heard[source].clusters)
+
     def remote(self) -> tuple[RemoteCluster, ...]:
         """The same, as values for the service, ordered by cluster id."""
         return tuple(map(_remote, sorted(self.announced(), key=lambda each: (each.cluster_id, each.log_id))))

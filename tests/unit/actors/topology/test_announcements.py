@@ -227,6 +227,35 @@ def test_after_a_failure_the_next_attempt_is_an_interval_later_and_the_answer_is
     assert known(heard) == {"x": ("x-1",)}
 
 
+@pytest.mark.proves("T66")
+def test_a_redundant_connector_stands_by_until_what_it_tells_is_known_from_no_one_else():
+    heard = registry(cluster("x", path=("x-0",)))
+    it = connector(heard)
+    assert [exchange(it, 0, cluster("x"))] == [10_000]  # what was new to this connector
+    assert (it.stands_by, exchange(it, 10_000, cluster("x")), it.stands_by) == (False, 50_000, True)
+    heard.forget(Source("x-0", answered=False))
+    it.reconsider()
+    assert (it.due_ms, it.stands_by) == (0, False)
+    assert (exchange(it, 20_000, cluster("x")), it.stands_by) == (10_000, False)
+
+
+@pytest.mark.proves("T66")
+def test_of_two_instances_that_call_each_other_each_knows_that_one_exchange_is_redundant():
+    heard = registry(cluster("x"))
+    it = connector(heard)
+    exchange(it, 0, cluster("x"))
+    assert exchange(it, 10_000, cluster("x")) == 50_000
+
+
+@pytest.mark.proves("T67")
+def test_a_connector_that_is_left_with_no_url_has_nothing_to_call():
+    it = connector(registry())
+    it.leave("https://x")
+    assert it.urls == ("https://spare",)
+    it.leave("https://spare")
+    assert it.urls == ()
+
+
 def test_waits_are_shortened_at_random_and_never_longer():
     it = Connector(("https://x",), TIMING, registry(), lambda: 0.99)
     assert 9_000 <= exchange(it, 0, cluster("x")) < 9_100
