@@ -130,7 +130,7 @@ class Relay:
 
     def __init__(self, to_port: int) -> None:
         self.to_port, self.port = to_port, 0
-        self.sent, self.got = bytearray(), bytearray()
+        self.connections: list[tuple[bytearray, bytearray]] = []
         self.writers: list[asyncio.StreamWriter] = []
 
     @property
@@ -140,7 +140,9 @@ class Relay:
     async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         to_reader, to_writer = await asyncio.open_connection("127.0.0.1", self.to_port)
         self.writers += [writer, to_writer]
-        await asyncio.gather(self.pipe(reader, to_writer, self.sent), self.pipe(to_reader, writer, self.got))
+        sent, got = bytearray(), bytearray()
+        self.connections.append((sent, got))
+        await asyncio.gather(self.pipe(reader, to_writer, sent), self.pipe(to_reader, writer, got))
 
     async def pipe(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, kept: bytearray) -> None:
         with suppress(OSError):
@@ -150,9 +152,17 @@ class Relay:
                 await writer.drain()
         writer.close()
 
+    @property
+    def sent(self) -> bytes:
+        return b"".join(sent for sent, _ in self.connections)
+
+    @property
+    def got(self) -> bytes:
+        return b"".join(got for _, got in self.connections)
+
     def bodies(self) -> list[bytes]:
-        """The requests' bodies."""
-        found, rest = [], bytes(self.sent)
+        """The requests' bodies, in order on each connection."""
+        found, rest = [], self.sent
         while rest:
             head, _, rest = rest.partition(b"\r\n\r\n")
             size = next(int(line[15:]) for line in head.lower().split(b"\r\n") if line.startswith(b"content-length:"))

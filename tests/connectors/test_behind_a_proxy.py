@@ -43,12 +43,12 @@ def haproxy() -> str:
 
 
 @asynccontextmanager
-async def proxied(authority: Authority, *parties: Party) -> AsyncIterator[str]:
-    """The URL of a proxy before these parties."""
-    tls = authority.issue("proxy", authority, *(each.name for each in parties))
+async def proxied(authority: Authority, ports: dict[str, int]) -> AsyncIterator[str]:
+    """The URL of a proxy before these instances."""
+    tls = authority.issue("proxy", authority, *ports)
     both = authority.folder / "proxy-both.pem"
     both.write_bytes(tls.certificate.read_bytes() + tls.private_key.read_bytes())
-    servers = [f"    server {each.name} 127.0.0.1:{each.connectors.port} check inter 100ms" for each in parties]
+    servers = [f"    server {name} 127.0.0.1:{port} check inter 100ms" for name, port in ports.items()]
     with socket.create_server(("127.0.0.1", 0)) as listening:
         file = authority.folder / "haproxy.cfg"
         file.write_text(
@@ -66,7 +66,10 @@ async def proxied(authority: Authority, *parties: Party) -> AsyncIterator[str]:
 @run
 async def test_clusters_exchange_announcements_through_it(tmp_path):
     authority = Authority(tmp_path, "ours")
-    async with Party("b", allow=("127.0.0.1",), proxies=(PROXY,)) as b, proxied(authority, b) as url:
+    async with (
+        Party("b", allow=("127.0.0.1",), proxies=(PROXY,)) as b,
+        proxied(authority, {b.name: b.connectors.port}) as url,
+    ):
         async with Party("a", url, listens=False, tls=authority.issue("a", authority)) as a:
             await eventually(lambda: a.knows and b.knows)
             a.change()
@@ -77,7 +80,10 @@ async def test_clusters_exchange_announcements_through_it(tmp_path):
 @run
 async def test_the_address_of_its_client_decides_and_not_what_that_claims(tmp_path):
     authority = Authority(tmp_path, "ours")
-    async with Party("b", allow=("127.0.0.1",), proxies=(PROXY,)) as b, proxied(authority, b) as url:
+    async with (
+        Party("b", allow=("127.0.0.1",), proxies=(PROXY,)) as b,
+        proxied(authority, {b.name: b.connectors.port}) as url,
+    ):
         trusting = ssl.create_default_context(cafile=str(authority.file))
         stranger, statuses = Stranger(), {}
         for address in ("127.0.0.1", "127.0.0.2"):
@@ -98,7 +104,7 @@ async def test_before_several_members_it_keeps_a_client_with_one_and_then_with_a
         other.connectors = other.another()
         await other.connectors.__aenter__()
         async with (
-            proxied(authority, one, other) as url,
+            proxied(authority, {each.name: each.connectors.port for each in (one, other)}) as url,
             Party("a", url, listens=False, tls=authority.issue("a", authority)) as a,
         ):
             await eventually(lambda: a.knows)
