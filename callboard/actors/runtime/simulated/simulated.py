@@ -3,7 +3,6 @@
 import asyncio
 import hashlib
 import math
-import pickle
 from collections import deque
 from collections.abc import Awaitable, Callable, Coroutine
 from dataclasses import replace
@@ -19,8 +18,13 @@ from callboard.actors.runtime.embedded.embedded import start_on
 from callboard.actors.runtime.mail import Mail
 from callboard.actors.runtime.simulated.virtual_loop import VirtualLoop
 from callboard.actors.runtime.supervision import Limits
+from callboard.messages.codec import decode_any, encode_any
+from callboard.messages.event import Event
 
 T = TypeVar("T")
+
+COPIES = 16
+"""Copies of mail that are kept: one handled input sends the same event to a few receivers."""
 
 EPOCH_NS = 1_700_000_000 * 10**9
 """Wall clock time at the beginning of every simulation."""
@@ -48,7 +52,7 @@ class VirtualClock:
 
 
 class SeededBase(LoopBase):
-    """Delivers the oldest message of a randomly chosen pair of sender and receiver, and pickles all mail. Its timers
+    """Delivers the oldest message of a randomly chosen pair of sender and receiver, and encodes all mail. Its timers
     run at ``pace``.
     """
 
@@ -58,6 +62,7 @@ class SeededBase(LoopBase):
         self._rng = rng
         self._trace = trace
         self._pairs: dict[tuple[str, str], deque[Message]] = {}
+        self._copies: dict[int, tuple[Event, Event]] = {}
         self.asleep_until_s = 0.0
         """No mail is delivered before this moment."""
 
@@ -67,8 +72,16 @@ class SeededBase(LoopBase):
 
     def _enqueue(self, message: Message) -> None:
         if isinstance(message.content, Mail):
-            message.content = pickle.loads(pickle.dumps(message.content))  # noqa: S301  # made in this line
+            message.content = replace(message.content, events=tuple(map(self._copied, message.content.events)))
         self._pairs.setdefault((message.sender, message.receiver), deque()).append(message)
+
+    def _copied(self, event: Event) -> Event:
+        """The event as a process would decode it: one copy for all receivers, as none can change it."""
+        if id(event) not in self._copies:
+            if len(self._copies) >= COPIES:
+                self._copies.clear()
+            self._copies[id(event)] = event, decode_any(*encode_any(event))  # kept, so that no other has its id
+        return self._copies[id(event)][1]
 
     def _next(self) -> Message:
         # The dictionary has the order of the messages, so equal seeds choose equal pairs.

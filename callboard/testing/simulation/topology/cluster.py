@@ -52,13 +52,13 @@ class FaultyWorld:
         """See ``World``."""
         self._check()
         if isinstance(effect, Append):
-            await asyncio.sleep(self.append_s)
+            await _pass(self.append_s)
             if self.repeats_after_s:
                 self._repeating.add(asyncio.ensure_future(self._repeat(effect, self.repeats_after_s.pop())))
         self._dating(self.skew_s)
         result = await self._world.perform(effect)
         if isinstance(effect, ReadLog):
-            await asyncio.sleep(self.read_s)
+            await _pass(self.read_s)
         self._check()
         return result
 
@@ -75,6 +75,11 @@ class FaultyWorld:
     async def close(self) -> None:
         """See ``World``."""
         await self._world.close()
+
+
+async def _pass(seconds: float) -> None:
+    if seconds:  # else it would cost a turn of the loop
+        await asyncio.sleep(seconds)
 
 
 class DriftingClock:
