@@ -4,12 +4,13 @@ import asyncio
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
+from random import Random
 from types import TracebackType
 from typing import Any
 
 from callboard.actors.core.agent import AgentSpec, Clock, World
 from callboard.actors.core.decision import Moment, Perform
-from callboard.actors.core.effects import Append, ReadLog
+from callboard.actors.core.effects import Append, FindBounds, ReadLog
 from callboard.actors.runtime.simulated.simulated import Simulation
 from callboard.actors.topology.member import MemberSettings, actors
 from callboard.actors.worlds.world import AgentWorld
@@ -18,10 +19,10 @@ from callboard.backends.logs.memory import MemoryLog
 from callboard.backends.logs.restorable import Returned
 from callboard.errors import CallboardError, LogUnavailable
 from callboard.messages.record import NewRecord, Record
-from callboard.messages.topology.cluster_state import ClusterSettings
+from callboard.messages.topology.cluster_state import Barrier, ClusterSettings
 from callboard.messages.topology.member_mail import LeftCluster
 from callboard.testing.fakes.memory_blob_store import MemoryBlobStore
-from callboard.testing.simulation.topology.service import Service
+from callboard.testing.simulation.topology.audience import Audience, Hearing, Listened
 
 TOPIC = "callboard.topology"
 SETTINGS = ClusterSettings(cluster_id="blue")
@@ -94,13 +95,51 @@ class DriftingClock:
         return Moment(wall_ns, mono_s * self._rate)
 
 
-class Member(Service):
+class Member(Listened):
     """A member agent, its service, and what can happen to them."""
 
-    def __init__(self, cluster: "Cluster", settings: MemberSettings, rate: float, world: FaultyWorld) -> None:
+    def __init__(
+        self, cluster: "Cluster", settings: MemberSettings, rate: float, world: FaultyWorld, former: Listened | None
+    ) -> None:
         self.clock, self._rate = DriftingClock(cluster.simulation.clock, rate), rate
-        super().__init__(settings, lambda: self.clock.now().mono_s)
+        super().__init__(settings, lambda: self.clock.now().mono_s, former.listening if former else None)
         self.simulation, self.world = cluster.simulation, world
+        self.hearings = list(former.hearings) if former else []
+        for hearing in self.hearings:
+            hearing.service = self
+        self.has_read = former.has_read if former else 0
+        self._written: list[int] | None = []  # None when it leaves, as it stops acting before
+
+    def listen(self, audience: Audience, rng: Random) -> None:
+        """Add listeners: one at once, one that is told later, and one that comes late."""
+        audience.services.append(self)
+        self._written = audience.written.setdefault(self.settings.life, [])
+        if self.hearings:
+            return
+        self.hearings = [Hearing(self, audience, rng, critical) for critical in (True, False, True)]
+        first, second, third = self.hearings
+        self.listening.bind(first.hear)
+        self.listening.bind(second.hear, critical=False, not_before_ms=self._now_ms() + rng.choice([0, 5000]))
+        self.simulation.loop.call_later(rng.uniform(1, 40), self.listening.bind, third.hear)
+
+    def write(self) -> None:
+        """Write to the stream."""
+        self._tasks.add(self.simulation.loop.create_task(self._write()))
+
+    async def _write(self) -> None:
+        record = NewRecord(payload=b"data")
+        with suppress(CallboardError):
+            (offset,) = await self.world.perform(Append(self.settings.streams[0], (record,)))
+            if self.stands and self._written is not None:
+                self._written.append(offset)
+
+    async def read_up_to(self, barrier: Barrier) -> None:
+        """See ``Service``."""
+        while self.has_read < barrier.offset:
+            with suppress(CallboardError):
+                await self.world.perform(FindBounds(barrier.topic))
+                self.has_read = max(self.has_read, barrier.offset)
+            await asyncio.sleep(0.1)
 
     async def start(self) -> None:
         """Start the agent and the service."""
@@ -118,6 +157,7 @@ class Member(Service):
 
     def start_leaving(self) -> asyncio.Task[LeftCluster]:
         """Begin to leave."""
+        self._written = None
         task = self.simulation.loop.create_task(self.leave())
         self._tasks.add(task)
         return task
@@ -125,6 +165,7 @@ class Member(Service):
     def crash(self) -> None:
         """End the process."""
         self.pause()
+        self.simulation.run(self.dispatch.close())
         self.simulation.cut_off(self.agent)
 
     def kill(self, role: str) -> None:
@@ -145,6 +186,8 @@ class Cluster:
         self.log = self._new_log("original")
         self.members: list[Member] = []
         self.started: list[Member] = []
+        self.instances: set[str] = set()
+        """Of all members that were ever started."""
 
     def _new_log(self, identity: str) -> MemoryLog:
         return MemoryLog(self._time_ns, lambda: identity)
@@ -169,12 +212,14 @@ class Cluster:
         return FaultyWorld(self.log, self._dating)
 
     def start(
-        self, instance: str, incarnation: str = "", rate: float = 1.0, world: FaultyWorld | None = None, **options: Any
-    ) -> Member:
-        """Start a member. ``options`` are its settings."""
+        self, instance: str, incarnation: str = "", rate: float = 1.0, world: FaultyWorld | None = None,
+        former: Listened | None = None, **options: Any,
+    ) -> Member:  # fmt: skip
+        """Start a member, in the process of the ``former`` if given. ``options`` are its settings."""
         incarnation = incarnation or f"{instance}{len(self.started)}"
         settings = MemberSettings(TOPIC, instance, incarnation, **{"founding": self.settings, **options})
-        member = Member(self, settings, rate, world or self.way_to_log())
+        member = Member(self, settings, rate, world or self.way_to_log(), former)
+        self.instances.add(instance)
         self.members.append(member)
         self.started.append(member)
         self.simulation.run(member.start())
@@ -195,6 +240,10 @@ class Cluster:
     def append(self, record: NewRecord) -> None:
         """Append a record of another sender."""
         self.simulation.run(self.log.append(TOPIC, [record]))
+
+    def ensure(self, topic: str) -> None:
+        """Create a topic."""
+        self.simulation.run(self.log.ensure(topic))
 
     def trim(self, below: int) -> None:
         """Remove the records below this offset."""

@@ -49,7 +49,12 @@ class Configuration:
     @property
     def is_recommended(self) -> bool:
         """Whether no two members may believe at one time that they lead. Elsewhere the fence must suffice."""
-        return not (self.jumps or self.exchanges or self.evicts or self.skew_s)
+        return self.is_punctual and not self.evicts
+
+    @property
+    def is_punctual(self) -> bool:
+        """Whether a member that the log shows silent for a lease has been."""
+        return not (self.jumps or self.exchanges or self.skew_s)
 
 
 CONFIGURATIONS = {
@@ -78,7 +83,7 @@ class PlannedMember:
 @dataclass(frozen=True)
 class ClusterPlan(Planned):
     """A cluster, and what happens to it. ``snapshot_every`` is how often the leader takes a snapshot, in offsets;
-    ``hasty`` is whether there is a member that proposes to evict anybody.
+    ``hasty`` is whether there is a member that proposes to evict anybody; ``streams`` is what members write to.
     """
 
     acts: tuple[Act, ...]
@@ -86,6 +91,7 @@ class ClusterPlan(Planned):
     members: tuple[PlannedMember, ...] = field(kw_only=True)
     snapshot_every: int = field(kw_only=True)
     hasty: bool = field(kw_only=True)
+    streams: tuple[str, ...] = field(kw_only=True)
 
     program: ClassVar[str] = "callboard simulate --clusters"
 
@@ -122,6 +128,7 @@ def plan(seed: int) -> ClusterPlan:
     return ClusterPlan(
         seed, tuple(sorted(acts, key=lambda act: act.at_s)), {}, called=called, members=members,
         snapshot_every=snapshot_every, hasty=rng.random() < HASTY,
+        streams=(STREAM,) if not its.exchanges and rng.random() < STREAMS else (),
     )  # fmt: skip
 
 
@@ -130,6 +137,11 @@ PARTITIONS = 0.3
 
 HASTY = 0.4
 """The share of seeds with a hasty member."""
+
+STREAM = "callboard.data"
+
+STREAMS = 0.5
+"""The share of seeds in which members write to a stream, which is read before a view without one is acknowledged."""
 
 Kind = Callable[[Random, float, str], list[Act]]
 

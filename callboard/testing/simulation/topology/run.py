@@ -8,10 +8,11 @@ from structlog.testing import capture_logs
 
 from callboard.actors.runtime.simulated.virtual_loop import BusyError, StuckError
 from callboard.testing.simulation.engine.outcome import Outcome, Violation
+from callboard.testing.simulation.topology.broken_rule import BrokenRule, must
 from callboard.testing.simulation.topology.cluster import Cluster
 from callboard.testing.simulation.topology.plan import CHAOS_S, CONFIGURATIONS, ClusterPlan, plan
 from callboard.testing.simulation.topology.stage import Stage, settings
-from callboard.testing.simulation.topology.witness import LOOK_S, BrokenRule, Witness, must
+from callboard.testing.simulation.topology.witness import LOOK_S, Witness
 
 AGREED_WITHIN_S = 150.0
 """After the calm begins. In a small cluster the budget lets two leases pass between two evictions."""

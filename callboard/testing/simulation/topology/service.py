@@ -1,15 +1,21 @@
-"""The service of a member, in simulations and tests: it watches the cluster and acknowledges every view."""
+"""The service of a member, in simulations and tests: it watches its cluster, tells listeners, acknowledges views."""
 
 import asyncio
 from collections.abc import Callable
 from typing import Any
 
 from callboard.actors.core.agent import Agent
+from callboard.actors.topology.cluster_view import ClusterView, view_of
 from callboard.actors.topology.member import MemberSettings
 from callboard.actors.topology.member.roles import RENEWER, VIEW_KEEPER
+from callboard.backends.fence import Token
+from callboard.board.member import leadership
+from callboard.board.member.dispatch import Dispatch
+from callboard.board.member.listening import Listening
+from callboard.board.member.topology_view import TopologyView, alone
 from callboard.errors import CallboardError
 from callboard.messages.question import Question
-from callboard.messages.topology.cluster_state import EMPTY, ClusterState
+from callboard.messages.topology.cluster_state import EMPTY, Barrier, ClusterState
 from callboard.messages.topology.member_mail import (
     AcknowledgeView,
     ChangeProperties,
@@ -23,22 +29,35 @@ from callboard.messages.topology.member_mail import (
 
 WAIT_MS = 1000
 
+LISTENER_S = 5.0
+"""After this time a listener is cancelled."""
+
 
 class Service:
-    """What one service knows of its cluster.
+    """What one service knows of its cluster, and tells its listeners, as ``Attendance`` does.
 
-    ``now_s`` is the monotonic clock of the agent's runtime.
+    ``now_s`` is the monotonic clock of the agent's runtime. The ``listening`` is that of the former incarnation, if the
+    process was evicted.
     """
 
-    def __init__(self, settings: MemberSettings, now_s: Callable[[], float]) -> None:
+    def __init__(
+        self, settings: MemberSettings, now_s: Callable[[], float], listening: Listening | None = None
+    ) -> None:
         self.settings, self._now_s = settings, now_s
         self.news = ClusterNews(version=0, state=EMPTY)
+        self.view: ClusterView | None = None
         self.acknowledges = True
+        self.listening = listening or Listening(alone(settings))
+        self.dispatch = Dispatch(self.listening, self._now_ms, LISTENER_S, self._review)
+        self._held: Token | None = None
+        self._acknowledging: tuple[int, asyncio.Task[None]] | None = None
+        self._lapse: asyncio.TimerHandle | None = None
         self._tasks: set[asyncio.Task[Any]] = set()
         self.agent: Agent
 
     def serve(self, loop: asyncio.AbstractEventLoop) -> None:
         """Begin to watch."""
+        self._acknowledging = None
         self._tasks.add(loop.create_task(self._serve()))
 
     def pause(self) -> None:
@@ -46,15 +65,51 @@ class Service:
         for task in self._tasks:
             task.cancel()
         self._tasks.clear()
+        if self._lapse is not None:
+            self._lapse.cancel()
 
     async def _serve(self) -> None:
-        acked = -1
         while True:
-            self.news = await self.ask(VIEW_KEEPER, WatchCluster(after=self.news.version, wait_ms=WAIT_MS))
-            epoch = self.state.view.epoch
-            if epoch != acked and self.acknowledges and self.settings.is_member(self.state):
-                acked = epoch
-                self._tasks.add(asyncio.ensure_future(self.ask(RENEWER, AcknowledgeView(epoch=epoch))))
+            self.take(await self.ask(VIEW_KEEPER, WatchCluster(after=self.news.version, wait_ms=WAIT_MS)))
+
+    def take(self, news: ClusterNews) -> None:
+        """Tell the listeners; again at the end of the lease."""
+        seen = view_of(news.state, news.log_id, self.settings.life)
+        self.news, self.view = news, seen if seen is not None and seen.local is not None else None
+        agreed = self.stands and self.view is not None and self.view.settled
+        topology = TopologyView(local_cluster=self.view) if self.view is not None else None
+        self.listening.observe(topology, self._now_ms(), agreed=agreed)
+        self._held = leadership.may_lead(self.view, standing=self.stands, held=self._held)
+        if self._lapse is not None:
+            self._lapse.cancel()
+        if self.stands:
+            left_s = (news.standing_until_ms - self._now_ms()) / 1000
+            self._lapse = asyncio.get_running_loop().call_later(left_s, self.take, news)
+        self.dispatch.pump()
+
+    def _review(self) -> None:
+        """Acknowledge the view, once no listener acts by a former one."""
+        me, view = self.state.member(self.settings.instance), self.state.view
+        if me is None or me.life != self.settings.life or not me.acked < view.epoch != view.settled:
+            return
+        begun = self._acknowledging is not None and self._acknowledging[0] == view.epoch
+        if self.acknowledges and self.listening.may_acknowledge and not begun:
+            if self._acknowledging is not None:
+                self._acknowledging[1].cancel()
+            task = asyncio.ensure_future(self._acknowledge(view.epoch))
+            self._acknowledging = view.epoch, task
+            self._tasks.add(task)
+
+    async def _acknowledge(self, epoch: int) -> None:
+        for barrier in self.state.view.barriers:
+            await self.read_up_to(barrier)
+        await self.ask(RENEWER, AcknowledgeView(epoch=epoch))
+
+    async def read_up_to(self, barrier: Barrier) -> None:
+        """Read what departed members wrote to this topic."""
+
+    def _now_ms(self) -> int:
+        return int(self._now_s() * 1000)
 
     async def ask(self, role: str, question: Question[Any]) -> Any:
         """Ask until there is an answer."""
@@ -93,12 +148,12 @@ class Service:
     @property
     def stands(self) -> bool:
         """Whether the service may count on the lease."""
-        return self.news.standing_until_ms > self._now_s() * 1000
+        return self.news.standing_until_ms > self._now_ms()
 
     @property
     def leads(self) -> bool:
         """Whether the service believes that it leads."""
-        return self.stands and self.settings.leads(self.state)
+        return leadership.may_lead(self.view, standing=self.stands, held=self._held) is not None
 
     @property
     def is_settled(self) -> bool:

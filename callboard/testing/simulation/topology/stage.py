@@ -66,6 +66,8 @@ class Stage:
         self.count = Counter[str]()
         self._later: list[tuple[float, int, Callable[[], None]]] = []
         self._numbered = self._commands = 0
+        for topic in plan.streams:
+            cluster.ensure(topic)
         self.hosts = {each.instance: Host(each, cluster.way_to_log()) for each in plan.members}
         for host in self.hosts.values():
             host.world.skew_s = host.its.skew_s
@@ -88,9 +90,10 @@ class Stage:
             problem = host.member.problem if host.member and not host.is_leaving else None
             if problem is not None and problem.is_final:
                 self.count[f"ended: {problem}"] += 1
-                former = "" if problem is MemberProblem.EVICTED else host.former
+                evicted = host.member if problem is MemberProblem.EVICTED else None  # the process goes on
+                former = "" if evicted else host.former
                 self._end(host)
-                self.after(AGAIN_S, partial(self._start, host, former))
+                self.after(AGAIN_S, partial(self._start, host, former, evicted))
         if self.hasty is not None:
             self.hasty.tick()
 
@@ -157,20 +160,22 @@ class Stage:
 
     # Hosts.
 
-    def _start(self, host: Host, previous: str = "") -> None:
+    def _start(self, host: Host, previous: str = "", evicted: Member | None = None) -> None:
         self._end(host)
         host.lives += 1
         host.former = f"{host.its.instance}{host.lives}"
         host.member = self.cluster.start(
             host.its.instance, host.former, host.its.rate, host.world, previous=previous, priority=host.its.priority,
-            snapshot_every=self.plan.snapshot_every, keep_records=50,
+            former=evicted, snapshot_every=self.plan.snapshot_every, keep_records=50, streams=self.plan.streams,
         )  # fmt: skip
         host.member.acknowledges = not host.muted
+        host.member.listen(self.witness.audience, Random(f"listeners/{host.former}/{self.plan.seed}"))  # noqa: S311
 
     def _end(self, host: Host) -> None:
         if host.member is not None:
             host.member.crash()
             self.cluster.members.remove(host.member)
+            self.witness.audience.services.remove(host.member)
             if host.member in self.cluster.started:
                 self.cluster.started.remove(host.member)
         host.member, host.is_leaving = None, False

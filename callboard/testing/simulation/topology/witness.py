@@ -8,6 +8,7 @@ from random import Random
 from callboard.actors.topology.reducer import NS_PER_MS, step
 from callboard.actors.topology.verdict import Reason
 from callboard.backends.fence import Fence, Token
+from callboard.board.member.topology_view import TopologyView
 from callboard.errors import CallboardError
 from callboard.messages.record import Record
 from callboard.messages.topology.cluster_state import EMPTY, AgreedView, ClusterState
@@ -15,11 +16,14 @@ from callboard.messages.topology.control_messages import (
     AdminMessage,
     Evidence,
     JoinMessage,
+    LeaveMessage,
     ProposeMessage,
     RenewMessage,
 )
 from callboard.messages.topology.member_event import MemberEvent
 from callboard.messages.topology.reading import read
+from callboard.testing.simulation.topology.audience import Audience, Parting
+from callboard.testing.simulation.topology.broken_rule import must
 from callboard.testing.simulation.topology.cluster import Cluster, Member
 from callboard.testing.simulation.topology.oracle import Life, Oracle, leader, lives
 from callboard.testing.simulation.topology.plan import Configuration
@@ -29,20 +33,6 @@ LOOK_S = 0.1
 
 Shown = tuple[AgreedView, tuple[Life, ...]]
 """A view as members compute it, but for what changes within an epoch; and its members in their order."""
-
-
-class BrokenRule(AssertionError):
-    """A rule does not hold; its name, and how it was broken."""
-
-    def __init__(self, rule: str, story: str) -> None:
-        super().__init__(f"{rule}: {story}")
-        self.rule, self.story = rule, story
-
-
-def must(holds: bool, rule: str, story: object) -> None:
-    """Raise ``BrokenRule`` unless it holds."""
-    if not holds:
-        raise BrokenRule(rule, str(story))
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -87,7 +77,8 @@ class Witness:
     def __init__(self, cluster: Cluster, its: Configuration, rng: Random) -> None:
         self.cluster, self.its, self.rng = cluster, its, rng
         self.count = Counter[str]()
-        self.resource = Resource(self.count)
+        self.resource, self.audience = Resource(self.count), Audience(self.count)
+        self._viewed: dict[Life, TopologyView] = {}
         self.hanging: dict[Life, float] = {}
         """Services that hang, and since when."""
         self._writes: list[Write] = []
@@ -118,8 +109,11 @@ class Witness:
         """Check everything since the last look."""
         for record in self.cluster.records(self.state.offset):
             self._see(record, is_copy)
+        if self.audience.broken:
+            raise self.audience.broken[0]
         for member in self.cluster.started:
             self._compare(member)
+            self._views_end_once(member)
         self._leaders()
         for write in sorted(each for each in self._writes if each.at_s <= self.now_s):
             self._writes.remove(write)
@@ -136,6 +130,7 @@ class Witness:
             is_new = verdict.reason is not Reason.DUPLICATE
             if is_new and not is_copy:
                 self._evictions(before, event)
+                self._partings(before, event)
                 self._hangs(life, event)
             if not isinstance(event, JoinMessage | AdminMessage):  # those before it is a member may be said again
                 said = self._said.setdefault((life, event.seq), record.payload)
@@ -160,6 +155,20 @@ class Witness:
             if event.evidence is Evidence.SILENT and not (self.its.jumps or self.its.exchanges):
                 must(silent_s >= due_s, "nobody is evicted within its lease", f"{life} after {silent_s:.1f} s")
 
+    def _partings(self, before: ClusterState, event: MemberEvent) -> None:
+        """Note what departed members wrote. Commands and members of others do not say where that ends; one that does
+        not acknowledge, or that the log's clock makes silent, goes on writing; and an append that takes long says where
+        it ended when it began.
+        """
+        silent = isinstance(event, ProposeMessage) and event.evidence is Evidence.SILENT
+        slow = any(each.world.append_s for each in self.cluster.members if each.settings.instance == event.instance)
+        counted = (silent or isinstance(event, JoinMessage | LeaveMessage)) and not slow
+        if not (counted and self.its.is_punctual and event.instance in self.cluster.instances):
+            return
+        for life in lives(before) - lives(self.state):
+            written = tuple(self.audience.written.get(life, ()))
+            self.audience.partings[self.log_id, life] = Parting(self.state.offset, written)
+
     def _hangs(self, life: Life, event: MemberEvent) -> None:
         since_s = self.hanging.get(life, self.now_s)
         if isinstance(event, RenewMessage):
@@ -176,7 +185,22 @@ class Witness:
         elif news.log_id == self.log_id:
             must(news.state.view.epoch < 0, "members have no views but the log's", f"{life} {news.state.view}")
 
+    def _views_end_once(self, member: Member) -> None:
+        """A view that is over is never current again, and names no leader; before the first, there is only oneself."""
+        view, life = member.listening.view, member.settings.life
+        before = self._viewed.get(life)
+        self._viewed[life] = view
+        over = before is not None and not before.is_current
+        must(not (over and before is view and view.is_current), "a view ends once", life)
+        must(view.is_current or view.leader is None, "a view that is over names no leader", life)
+        if view.epoch < 0:
+            must(not view.is_current and len(view.instances) == 1, "before the first view there is only oneself", life)
+
     def _leaders(self) -> None:
+        current = {member.listening.view.leader.instance: member.settings.life for member in self.cluster.started
+                   if member.stands and member.listening.view.leader is not None}  # fmt: skip
+        rule = "no two current views have different leaders"
+        must(len(current) < 2 or not self.its.is_recommended, rule, current)
         believe = [member for member in self.cluster.started if member.leads]
         if len(believe) > 1:
             self.count["two leaders"] += 1
@@ -185,6 +209,9 @@ class Witness:
         for member in believe:
             if self.rng.random() < 0.3:
                 self._write(member)
+        for member in self.cluster.started:
+            if member.settings.streams and member.stands and self.rng.random() < WRITES:
+                member.write()
 
     def _write(self, member: Member) -> None:
         news, delay_s = member.news, self.rng.choice([0.0, 0.1, 2.0, 15.0])
@@ -205,8 +232,12 @@ class Witness:
             and view.settled == view.epoch
             and all(each.stands and each.is_settled and each.state.view.epoch == view.epoch for each in here)
             and sum(each.leads for each in here) == 1
+            and all(hearing.has_heard(view.epoch) for each in here for hearing in each.hearings)
         )
 
+
+WRITES = 0.02
+"""How likely a member writes to the stream at a look."""
 
 HANG_MAX_S = 15.0
 """The pulse counts for 5 s of a slow clock, and an append takes up to 8 s."""
