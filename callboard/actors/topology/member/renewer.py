@@ -212,7 +212,7 @@ class Renewer:
         ended = self._is_over or self._left or (self._joined and self._me is None)
         if ended or self._busy or self._seq < 0:
             return
-        if self._needs_barriers and self._barriers.found is None:
+        if self._needs_barriers(now) and self._barriers.found is None:
             yield from self._barriers.read()
             return
         event = self._next(now)
@@ -229,7 +229,7 @@ class Renewer:
 
     def _next(self, now: Moment) -> MemberEvent | None:
         its, state, me = self._settings, self._news.state, self._me
-        alive = _ms(now) - self._pulse_ms < its.pulse_ms
+        alive = self._is_alive(now)
         draft, self._draft = self._draft, None
         if self._is_leaving:
             return self._leave()
@@ -244,19 +244,20 @@ class Renewer:
                     return self._numbered(event)
         if not (alive and self._due):
             return None
-        pulse = self._pulse
-        renewal = RenewMessage(
-            **its.by(), read_to=self._read_to, health=pulse.health, load_permille=pulse.load_permille
-        )
-        return self._numbered(renewal)
+        health, load = self._pulse.health, self._pulse.load_permille
+        return self._numbered(RenewMessage(**its.by(), read_to=self._read_to, health=health, load_permille=load))
 
     def _numbered(self, event: MemberEvent) -> MemberEvent:
         self._seq += 1
         return replaced(event, seq=self._seq)
 
-    @property
-    def _needs_barriers(self) -> bool:
-        return self._is_leaving or (self._me is None and bool(self._replaces))
+    def _is_alive(self, now: Moment) -> bool:
+        return _ms(now) - self._pulse_ms < self._settings.pulse_ms
+
+    def _needs_barriers(self, now: Moment) -> bool:
+        """To leave, and for each join that may replace another incarnation: this may have written in between."""
+        joins = self._me is None and self._due and self._is_alive(now)
+        return self._is_leaving or (joins and self._news.state.member(self._settings.instance) is not None)
 
     @property
     def _replaces(self) -> str:
@@ -274,25 +275,22 @@ class Renewer:
         return self._numbered(leave)
 
     def _entrance(self) -> MemberEvent:
-        """Found the cluster or join it. A refused join is repeated: as a record it also shows that time passes, until
-        the lease of a former incarnation has run out.
+        """Found the cluster or join it. A refused join is repeated: it also shows that time passes, until a former
+        incarnation's lease has run out.
         """
         its, state = self._settings, self._news.state
         if state.settings is None:
             return self._numbered(AdminMessage(**its.by(), base=state.changed, configure=its.founding))
         join = JoinMessage(
             **its.by(), previous=self._replaces, read_to=self._read_to, protocol=PROTOCOL, priority=its.priority,
-            tags=its.tags, properties=its.properties, barriers=(self._barriers.found or ()) if self._replaces else (),
+            tags=its.tags, properties=its.properties, barriers=self._barriers.found or (),
         )  # fmt: skip
+        self._barriers.forget()
         return self._numbered(join)
 
     def _record(self, event: MemberEvent, now: Moment) -> NewRecord:
-        return new_record(
-            event,
-            record_id=f"{event.instance}/{event.incarnation}/{event.seq}",
-            time_ns=now.wall_ns,
-            producer=event.instance,
-        )
+        number = f"{event.instance}/{event.incarnation}/{event.seq}"
+        return new_record(event, record_id=number, time_ns=now.wall_ns, producer=event.instance)
 
 
 def _ms(now: Moment) -> int:

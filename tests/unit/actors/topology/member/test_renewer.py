@@ -160,6 +160,17 @@ def test_a_live_incarnation_that_is_not_the_former_one_is_not_named() -> None:
     assert driver.saying.previous == ""
 
 
+def test_each_join_that_may_replace_an_unknown_incarnation_says_where_its_records_end_by_then() -> None:
+    driver = renewer(Topic("a", "b").state, incarnation="a3", streams=("s",))
+    for end in (44, 50):
+        assert driver.saying is None
+        driver.done(FindBounds, TopicBounds("log-s", 1, end))
+        join = driver.appended()
+        assert isinstance(join, JoinMessage)
+        assert (join.previous, join.barriers) == ("", (Barrier(topic="s", log_id="log-s", offset=end),))
+        driver.tick("renew")
+
+
 # Renewing.
 
 
