@@ -6,9 +6,10 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from callboard.board.views import CommandResult
-from callboard.cli.board import on_board
-from callboard.cli.options import BoardOptions, Json, PublisherName, Yes
-from callboard.cli.subscribers.command import Author, Reason, Wait, report
+from callboard.cli.board import Work
+from callboard.cli.commanding import Said, commanding
+from callboard.cli.options import PublisherName, Yes
+from callboard.cli.subscribers.command import report
 from callboard.cli.terminal.output import count
 from callboard.errors import RequestRefused
 
@@ -16,8 +17,9 @@ if TYPE_CHECKING:
     from callboard.board.board import Callboard
 
 
+@commanding(report)
 def clear(
-    options: BoardOptions,
+    said: Said,
     subscriber: Annotated[str, typer.Argument(metavar="[NAME]", help="The subscriber; it must be editable.")] = "",
     publisher: PublisherName = "",
     first: Annotated[
@@ -27,37 +29,29 @@ def clear(
         int | None, typer.Option(metavar="OFFSET", help="Everything up to this offset, quarantined packages included.")
     ] = None,
     all_editable: Annotated[bool, typer.Option("--all-editable", help="Clear all editable subscribers.")] = False,
-    reason: Reason = "",
-    author: Author = "",
-    wait: Wait = 30.0,
     yes: Yes = False,
-    json: Json = False,
-) -> None:
+) -> Work[CommandResult | tuple[CommandResult, ...]]:
     """Have a subscriber remove packages from its queue without importing them: all of them by default."""
     if bool(subscriber) is all_editable:
         raise RequestRefused("name the subscriber whose queue to clear, or use --all-editable")
     if all_editable and up_to is not None:
         raise RequestRefused("--up-to is for one subscriber; with --all-editable use --first N, or neither")
 
-    async def work(board: "Callboard") -> tuple[CommandResult, ...]:
+    async def work(board: "Callboard") -> CommandResult | tuple[CommandResult, ...]:
         if all_editable:
             if not yes:
                 which = f"the first {first} packages that the slowest of them" if first else "all packages that it"
                 confirm(f"have every editable subscriber skip {which} has queued?")
-            return await board.clear_all(publisher, first=first, reason=reason, author=author, timeout_s=wait)
+            return await board.clear_all(publisher, first=first, **said)
         if not yes:
             view = await board.queue(subscriber, publisher, limit=0)
             which = f"the first {first}" if first else f"those up to offset {up_to}" if up_to is not None else "all"
             more = "" if view.complete else " or more"
             queued = f"{subscriber} has {count(view.size, 'package')}{more} queued"
             confirm(f"{queued}; have it skip {which}, and quarantined packages up to there?")
-        result = await board.clear(
-            subscriber, publisher, first=first, up_to=up_to, reason=reason, author=author, timeout_s=wait
-        )
-        return (result,)
+        return await board.clear(subscriber, publisher, first=first, up_to=up_to, **said)
 
-    results = on_board(options, work)
-    report(results if all_editable else results[0], json=json)
+    return work
 
 
 def confirm(question: str) -> None:

@@ -3,7 +3,7 @@
 import time
 from collections.abc import Iterator
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
@@ -13,9 +13,6 @@ from callboard.cli.board import on_board
 from callboard.cli.options import BoardOptions, Json
 from callboard.cli.terminal.output import age, show, show_json, show_table
 
-if TYPE_CHECKING:
-    from callboard.board.board import Callboard
-
 
 def explain(
     options: BoardOptions,
@@ -23,11 +20,7 @@ def explain(
     json: Json = False,
 ) -> None:
     """Explain a view: the record that made it, the evidence, who acknowledged it when, and refusals nearby."""
-
-    async def work(board: "Callboard") -> ViewExplanation:
-        return await board.topology.explain(epoch)
-
-    found = on_board(options, work)
+    found = on_board(options, lambda board: board.topology.explain(epoch))
     if json:
         show_json(asdict(found) | {"refusals": [refusal._asdict() for refusal in found.refusals]})
         return

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from callboard.board.page import Page
 from callboard.board.topology.changes import ClusterChange
 from callboard.board.views import to_data
 from callboard.cli.board import on_board
@@ -20,11 +19,7 @@ if TYPE_CHECKING:
 
 def history(options: BoardOptions, after: After = "", limit: Limit = 20, json: Json = False) -> None:
     """Show the newest changes: who joined, left or was evicted and why, leaders, commands."""
-
-    async def work(board: "Callboard") -> Page[ClusterChange]:
-        return await board.topology.history(cursor=after, limit=limit)
-
-    found = on_board(options, work)
+    found = on_board(options, lambda board: board.topology.history(cursor=after, limit=limit))
     if json:
         show_json(to_data(found))
         return

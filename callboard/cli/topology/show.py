@@ -17,8 +17,6 @@ from callboard.cli.terminal.output import show as show_lines
 if TYPE_CHECKING:
     from rich.text import Text
 
-    from callboard.board.board import Callboard
-
 CODES = {"too_new": TOO_NEW, "unknown": FOUND}
 """Exit codes of conditions in which the members are not known."""
 
@@ -27,11 +25,7 @@ Details = Annotated[bool, typer.Option("--details", help="Include incarnations, 
 
 def show(options: BoardOptions, details: Details = False, json: Json = False) -> None:
     """Show the members in their order, the leader, and whether the view is settled; runs without a name."""
-
-    async def work(board: "Callboard") -> ClusterReport:
-        return await board.topology.view()
-
-    found = on_board(options, work)
+    found = on_board(options, lambda board: board.topology.view())
     if json:
         show_json(asdict(found))
     else:
