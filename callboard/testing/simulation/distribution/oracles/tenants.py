@@ -21,9 +21,9 @@ class Tenant:
     offset: int
     until_ns: int
     claim: DiscoveryMessage
-    shown: bool
-    """Whether the topic still had the announcement before the last one. Otherwise the tenant itself cannot see whether
-    another one took the name, and may claim it from that one."""
+    before: int
+    """Its announcement before the last one. Without it on the topic, the tenant itself cannot see whether another one
+    took the name, and may claim it from that one."""
 
 
 @dataclass(slots=True)
@@ -65,14 +65,14 @@ class Tenants:
         """An announcement is on the log, since now."""
         name, who, now_ns = claim.subscriber, (claim.subscriber_instance, claim.place), self.now_ns()
         self.furthest[name] = max(self.furthest.get(name, -1), claim.offset)
-        tenant, since, shown = self.held.get(name), offset, True
+        tenant, since, previous = self.held.get(name), offset, offset
         got = claim.term >= 0 and claim.term == self.late[name].get(who)
         if claim.term >= 0 and (got or (tenant is not None and tenant.who == who)):
             self.late[name].clear()
         if tenant is not None and tenant.who == who:
-            since, before, shown = tenant.since, tenant.claim, tenant.offset >= self.first
+            since, before, previous = tenant.since, tenant.claim, tenant.offset
             again = before.term >= 0 > claim.term and claim.takes_over not in (-1, before.takes_over)
-            if again and tenant.shown:
+            if again and tenant.before >= self.first:
                 self.hasty(f"{who} has {name} since {since}, and took it over at {claim.takes_over}")
         elif tenant is not None and not got:
             known = claim.takes_over == tenant.offset
@@ -90,7 +90,7 @@ class Tenants:
             self.known_ns.pop(name, None)
         else:
             self.known_ns.setdefault(name, now_ns)
-            self.held[name] = Tenant(who, max(since, claim.term), offset, now_ns + claim.lease_ms * 10**6, claim, shown)
+            self.held[name] = Tenant(who, max(since, claim.term), offset, now_ns + claim.lease_ms * 10**6, claim, previous)
 
     def rival(self, name: str, me: Who, permit: Permit, mono_s: float) -> Who | None:
         """Who else may import now: it has the lease, by its announcement or in its own opinion."""
