@@ -333,7 +333,10 @@ class Stage:
                 )
 
     async def _help(self) -> None:
+        """The operator looks again: a command of before the calm may have waited for the log, and come last."""
         for edge in self._fleet.edges.values():
+            if edge.oracle.ledger.paused_by and self._busy(edge):
+                await self._put(self._command(edge, "resume", ""))
             if edge.settings.golden and self._busy(edge):
                 order = self._command(edge, "retry", "")
                 await self._put(replace(order, retry=RetryCommand(offset=-1, without_golden=True)))

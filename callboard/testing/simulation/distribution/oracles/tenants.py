@@ -50,9 +50,9 @@ class Tenants:
     known_ns: dict[str, int] = field(default_factory=dict)
     """By name, since when it is announced; nothing waits for one that has said goodbye, until it is back."""
     late: dict[str, dict[Who, int]] = field(default_factory=lambda: defaultdict(dict))
-    """By name, the claims of others since its tenant's time was over. Each names whom it takes the name from, but where
-    announcements were removed, what is left can show another holder than the tenant. Then one of these gets the name,
-    and says so next, even if a later claim names the tenant's last announcement."""
+    """By name, the claims of others since its tenant's time was over. Each names whom it takes the name from, or
+    since when it has it; but where announcements were removed, what is left can show another holder than the tenant.
+    Then one of these gets the name, and says so next, even if a later claim names the tenant's last announcement."""
     furthest: dict[str, int] = field(default_factory=dict)
     """How far a subscriber has said that it is, by name; a host that dies may be set back behind what it said."""
 
@@ -76,7 +76,7 @@ class Tenants:
                 self.hasty(f"{who} has {name} since {since}, and took it over at {claim.takes_over}")
         elif tenant is not None and not got:
             known = claim.takes_over == tenant.offset
-            if not known and claim.takes_over >= 0 and now_ns >= tenant.until_ns:
+            if not known and max(claim.takes_over, claim.term) >= 0 and now_ns >= tenant.until_ns:
                 self.late[name][who] = offset
             if not known and (claim.term <= tenant.since or now_ns < tenant.until_ns):
                 return  # or by what is left of the topic, where not all is known, it was decided to have a free name
