@@ -17,6 +17,9 @@ PANEL = "Options of every command"
 
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON document.")]
 Create = Annotated[bool, typer.Option("--create", help="Create the board if it does not exist.")]
+Member = Annotated[
+    str, typer.Option("--member", metavar="ID", help="Join the cluster as this instance.", show_default=False)
+]
 Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")]
 PublisherName = Annotated[str, typer.Option("--publisher", metavar="NAME", help="Only this publisher.")]
 After = Annotated[str, typer.Option("--after", metavar="CURSOR", help="The page after the one with this cursor.")]

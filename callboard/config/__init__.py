@@ -26,7 +26,14 @@ from callboard.errors import ConfigError
 if TYPE_CHECKING:
     from pydantic import BaseModel
 
-    from callboard.config.model import Config, LoggingSection, PublisherSection, RetentionSection, SubscriberSection
+    from callboard.config.model import (
+        Config,
+        LoggingSection,
+        MemberSection,
+        PublisherSection,
+        RetentionSection,
+        SubscriberSection,
+    )
 
 __all__ = [
     "CONFIG_VARIABLE",
@@ -35,6 +42,7 @@ __all__ = [
     "Key",
     "Loaded",
     "LoggingSection",
+    "MemberSection",
     "PublisherSection",
     "RetentionSection",
     "SubscriberSection",

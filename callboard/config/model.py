@@ -27,6 +27,7 @@ from callboard.errors import ConfigError, RequestRefused
 from callboard.messages.distribution.package_event import EVENTS, KINDS
 from callboard.messages.distribution.topic_messages import ANNOUNCE_S_MAX
 from callboard.messages.topics import PREFIX
+from callboard.messages.topology.limits import COUNT_MAX
 
 
 def _names(value: Any) -> Any:
@@ -244,6 +245,21 @@ class JanitorSection(Section):
     )
 
 
+class MemberSection(Section):
+    """How `run` joins the cluster of the services that use this board; see topology.md."""
+
+    instance: str = Field(
+        default="", description="join the cluster under this id; every process needs its own. Default: do not join"
+    )
+    profile: Literal["default", "fast", "wan"] = Field(
+        default="default", description="a lease of 10 s (default), 2.5 s (fast) or 30 s (wan)"
+    )
+    priority: int = Field(
+        default=0, ge=-COUNT_MAX, le=COUNT_MAX, description="the member with the lowest one becomes the next leader"
+    )
+    tags: Names = Field(default=(), description="words by which others find this instance")
+
+
 class ArchiveSection(Section):
     """Where `callboard archive` writes."""
 
@@ -290,6 +306,7 @@ class Config(Section):
     publishers: dict[str, SourcesSection] = {}
     retention: RetentionSection = RetentionSection()
     janitor: JanitorSection = JanitorSection()
+    member: MemberSection = MemberSection()
     archive: ArchiveSection = ArchiveSection()
     logging: LoggingSection = LoggingSection()
 

@@ -13,9 +13,10 @@ from callboard.backends.repositories.path_patterns import PathPatterns
 from callboard.board.connect.configured import add_configured_targets
 from callboard.cli.board import configure_service_logging, open_board, place
 from callboard.cli.log.retention import retention_gate
-from callboard.cli.options import BoardOptions, Create
+from callboard.cli.options import BoardOptions, Create, Member
 from callboard.cli.publishing.requests import answer_requests
 from callboard.cli.publishing.watching import watch
+from callboard.cli.run.membership import membership
 from callboard.cli.run.service import first_of, stop_signals
 from callboard.cli.status.metrics import serve_metrics
 from callboard.config import Loaded, Value
@@ -43,6 +44,7 @@ def publisher(
     metrics_port: Annotated[
         int, typer.Option(metavar="PORT", min=0, max=65535, help="Serve /metrics on this port of localhost; 0: off.")
     ] = 0,
+    member: Member = "",
     create: Create = False,
 ) -> None:
     """Run a publisher: keep its views warm, apply the retention, and ship requests or changed files.
@@ -56,6 +58,7 @@ def publisher(
     flags = (
         Value(("publisher", "name"), name or None, "NAME"),
         Value(("publisher", "source"), str(source) if source else None, "--from"),
+        Value(("member", "instance"), member or None, "--member"),
     )
     loaded = options.load(*flags)
     folder = loaded.config.publisher.source
@@ -86,7 +89,8 @@ async def _run(
                 board.territory.add_source(config.publisher.source)
             own = board.publisher(config.publisher.name)
             agent = await own.start()
-            works: list[Coroutine[Any, Any, Any]] = [stop.wait(), agent.ended(), _retain(board, config.retention)]
+            works: list[Coroutine[Any, Any, Any]] = [membership(board, config.member)]
+            works += [stop.wait(), agent.ended(), _retain(board, config.retention)]
             if requests:
                 works.append(answer_requests(own, loaded, at))
             if watch_s:

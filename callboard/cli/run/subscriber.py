@@ -13,8 +13,9 @@ from callboard.board.board import Callboard
 from callboard.board.subscriber import Subscriber
 from callboard.cli.archive import archive_place
 from callboard.cli.board import configure_service_logging, open_board, place
-from callboard.cli.options import BoardOptions, Create, Yes
+from callboard.cli.options import BoardOptions, Create, Member, Yes
 from callboard.cli.run.occupants import confirm_replacement
+from callboard.cli.run.membership import membership
 from callboard.cli.run.ready_file import ready_file
 from callboard.cli.run.service import first_of, stop_signals
 from callboard.cli.run.until_caught_up import until_caught_up
@@ -77,6 +78,7 @@ def subscriber(
     ready_file: Annotated[Path | None, typer.Option(metavar="FILE", help="Exists while it may serve.")] = None,
     from_archive: FromArchive = False,
     once: Annotated[bool, typer.Option("--until-caught-up", help="Exit when all is imported, or cannot be.")] = False,
+    member: Member = "",
     create: Create = False,
 ) -> None:
     """Run a subscriber: import every package into its repository until Ctrl-C or SIGTERM."""
@@ -85,7 +87,8 @@ def subscriber(
         max_retries=max_retries, start=start, on_gap=on_gap, golden=golden, skip_command=skip_command,
         before_import=before_import, after_import=after_import, on_invalidate=on_invalidate, standby=standby,
     )  # fmt: skip
-    loaded = options.load(*flags, Value(("runtime",), runtime, "--runtime"))
+    cluster = Value(("member", "instance"), member or None, "--member")
+    loaded = options.load(*flags, cluster, Value(("runtime",), runtime, "--runtime"))
     if not loaded.config.for_subscriber(name).into:
         raise ConfigError(f"subscriber {name!r} has nowhere to import to; add --into DIR, or set it in [subscriber]")
     if adopt and replace:
@@ -148,7 +151,7 @@ async def _run(
                     line.info("subscriber.started", log=place(loaded.config.log), into=place(settings.into))
                     await (until_caught_up(board, edge, settings.max_retries) if once else edge.ended())
 
-            await first_of(stop.wait(), serve())
+            await first_of(membership(board, loaded.config.member), stop.wait(), serve())
             line.info("subscriber.stopped")
 
 
