@@ -14,8 +14,8 @@ from callboard.board.subscriber import Subscriber
 from callboard.cli.archive import archive_place
 from callboard.cli.board import configure_service_logging, open_board, place
 from callboard.cli.options import BoardOptions, Create, Member, Yes
-from callboard.cli.run.occupants import confirm_replacement
 from callboard.cli.run.membership import membership
+from callboard.cli.run.occupants import confirm_replacement
 from callboard.cli.run.ready_file import ready_file
 from callboard.cli.run.service import first_of, stop_signals
 from callboard.cli.run.until_caught_up import until_caught_up

@@ -90,7 +90,8 @@ class Tenants:
             self.known_ns.pop(name, None)
         else:
             self.known_ns.setdefault(name, now_ns)
-            self.held[name] = Tenant(who, max(since, claim.term), offset, now_ns + claim.lease_ms * 10**6, claim, previous)
+            until_ns = now_ns + claim.lease_ms * 10**6
+            self.held[name] = Tenant(who, max(since, claim.term), offset, until_ns, claim, previous)
 
     def rival(self, name: str, me: Who, permit: Permit, mono_s: float) -> Who | None:
         """Who else may import now: it has the lease, by its announcement or in its own opinion."""
