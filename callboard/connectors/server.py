@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import logging
 import socket
 import ssl
 from collections.abc import Iterator
@@ -16,10 +17,17 @@ from callboard.errors import ConfigError
 CERTIFIED = "certified"
 """The key in a request's state of the names in its sender's certificate. It is not there without TLS."""
 
+_ERRORS = logging.getLogger(__name__)
+_ERRORS.setLevel(logging.ERROR)  # any stranger can cause warnings, as many as it likes
+
 CONNECTIONS_MAX = 500
 """Connections at once; further ones get 503."""
 
 KEEP_ALIVE_S = 5
+
+HEADERS_S = 10.0
+"""How long a connection may last without a request: until the end of its headers, however slowly they come."""
+
 HEADERS_BYTES_MAX = 16 << 10
 STOP_S = 2
 
@@ -69,8 +77,17 @@ class _Protocol(H11Protocol):
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as in the base
         """Keep the names of the client's certificate in the state of its requests, if one was demanded."""
         super().connection_made(transport)
+        self.logger = _ERRORS
         if connection := transport.get_extra_info("ssl_object"):
             self.app_state = {CERTIFIED: certified(connection)}
+        self.loop.call_later(HEADERS_S, self._end_unless_used, None)
+
+    def _end_unless_used(self, before: object) -> None:
+        """Close the connection if no request has begun since the one before, and that is answered."""
+        if self.cycle is before and (self.cycle is None or self.cycle.response_complete):
+            self.transport.close()
+        elif not self.transport.is_closing():
+            self.loop.call_later(HEADERS_S, self._end_unless_used, self.cycle)
 
 
 class _Uvicorn(uvicorn.Server):

@@ -1,9 +1,11 @@
 """What others send to a connector, and answer it, does no harm."""
 
 import asyncio
+import logging
 import random
 import time
 import zlib
+from contextlib import suppress
 
 import httpx
 import pytest
@@ -320,6 +322,42 @@ async def test_a_request_that_is_never_finished_does_not_keep_others_waiting(mon
         assert await stranger.status(b, stranger.sealed(b, said(cluster("evil", "evil-0")))) == 200
         assert (await reader.read(200)).startswith(b"HTTP/1.1 404")
         writer.close()
+
+
+@pytest.mark.parametrize(
+    "sent", [b"", b"PUT /callboard/topology HTTP/1.1\r\n", b"GET / HTTP/1.1\r\nhost: b\r\n\r\nGET"]
+)
+@run
+async def test_a_connection_without_a_request_is_closed_however_slowly_its_headers_come(sent, monkeypatch):
+    monkeypatch.setattr("callboard.connectors.server.HEADERS_S", 0.2)
+    monkeypatch.setattr("callboard.connectors.server.KEEP_ALIVE_S", 3600)
+    async with Party("b") as b:
+        reader, writer = await asyncio.open_connection("127.0.0.1", b.connectors.port)
+        writer.write(sent)
+        answer = asyncio.create_task(reader.read())
+
+        def is_ended() -> bool:
+            writer.write(sent[:1])
+            return answer.done()
+
+        await eventually(is_ended)
+        answer.exception()  # it may have been reset
+        writer.close()
+
+
+@run
+async def test_strangers_cannot_fill_the_log(caplog):
+    async with Party("b") as b:
+        for text in (b"\x16\x03\x01" * 99, b"\xff / HTTP/1.1\r\n\r\n", b"GET / HTTP/1.1\r\nx: " + b"x" * 100_000):
+            for _ in range(9):
+                reader, writer = await asyncio.open_connection("127.0.0.1", b.connectors.port)
+                writer.write(text)
+                with suppress(ConnectionError):
+                    assert (await reader.read()).startswith(b"HTTP/1.1 400")
+                writer.close()
+                assert await Stranger().status(b, b"rubbish") == 404
+        assert [record.levelname for record in caplog.records if record.levelno >= logging.WARNING] == ["WARNING"]
+        assert "connection.refused" in caplog.text
 
 
 @run
