@@ -228,7 +228,9 @@ def test_the_view_is_acknowledged_once_all_critical_listeners_have_returned_from
     told.agree(view(epoch=1))
     told.returns("x")
     assert not told.listening.may_acknowledge
-    told.change(view(epoch=2))
+    told.listening.observe(view(epoch=2), 0, agreed=False)
+    assert not told.listening.may_acknowledge, "the listener knows of nothing yet"
+    told.deliver()
     assert told.to("x") == "init 1, changing 1"
     assert not told.listening.may_acknowledge
     told.returns("x")
