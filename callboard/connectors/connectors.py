@@ -7,7 +7,7 @@ import random
 import time
 from collections.abc import Callable, Coroutine, Iterable
 from contextlib import AsyncExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import TracebackType
 
 from callboard.actors.topology.announcements.connector import Connector
@@ -45,7 +45,8 @@ class Link:
 
     ``problem`` says why there is no exchange at the moment. ``clusters`` is how many clusters the neighbour announced,
     ``silent_ms`` ago; None if nothing is known of it any more. A connector ``stands_by``, with exchanges as rare as
-    allowed, while all of that is known from others as well.
+    allowed, while all of that is known from others as well. The clock of a connector's neighbour was ``ahead_ms`` ahead
+    of this process's when it last answered; negative if it was behind.
     """
 
     url: str
@@ -53,7 +54,8 @@ class Link:
     clusters: int
     silent_ms: int | None
     problem: str
-    stands_by: bool
+    stands_by: bool = False
+    ahead_ms: int = 0
 
 
 class Connectors:
@@ -90,6 +92,7 @@ class Connectors:
         self._connectors = [Connector(urls, settings.timing, self._registry, draw) for urls in settings.urls]
         self._wake = {connector: asyncio.Event() for connector in self._connectors}
         self._remote: tuple[RemoteCluster, ...] = ()
+        self._ahead_ms: dict[str, int] = {}
         self._server: Server | None = None
         self._stack = AsyncExitStack()
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -105,17 +108,18 @@ class Connectors:
 
     def links(self) -> tuple[Link, ...]:
         """All connectors of this process, then all neighbours that connect to it."""
-        out = [
-            self._link(each.source, each.url or each.source.name, each.neighbour, each.problem, each.stands_by)
-            for each in self._connectors
-        ]
-        into = [self._link(each, "", each.name, "", False) for each in self._registry.heard if not each.answered]
+        out = []
+        for each in self._connectors:
+            url = each.url or each.source.name
+            it = self._link(each.source, url, each.neighbour, each.problem)
+            out.append(replace(it, stands_by=each.stands_by, ahead_ms=self._ahead_ms.get(url, 0)))
+        into = [self._link(each, "", each.name, "") for each in self._registry.heard if not each.answered]
         return (*out, *into)
 
-    def _link(self, source: Source, url: str, neighbour: str, problem: str, stands_by: bool) -> Link:
+    def _link(self, source: Source, url: str, neighbour: str, problem: str) -> Link:
         heard = self._registry.heard.get(source)
         silent_ms = _monotonic_ms() - heard.heard_ms if heard else None
-        return Link(url, neighbour, len(heard.clusters) if heard else 0, silent_ms, problem, stands_by)
+        return Link(url, neighbour, len(heard.clusters) if heard else 0, silent_ms, problem)
 
     def local_changed(self) -> None:
         """Announce the local cluster at once where it is not known as it is now.
@@ -145,6 +149,7 @@ class Connectors:
             if self._connectors:
                 context = settings.tls.context(server=False) if settings.tls else None
                 outgoing = Outgoing(self._identity, context, _monotonic_ms)
+                self._ahead_ms = outgoing.ahead_ms
                 stack.push_async_callback(outgoing.close)
                 stack.push_async_callback(self._withdraw, outgoing)
                 stack.push_async_callback(_end, [self._begin(self._keep(outgoing, each)) for each in self._connectors])

@@ -65,8 +65,8 @@ class Identity:
         envelope = self._envelope(self.address, asked.sender, asked.counter)
         return sealed(request.key, Route("answer", method, path, asked.nonce), envelope, announcement)
 
-    def answered(self, asked: Asked, body: bytes, certified: Collection[str] | None) -> tuple[str, Announcement]:
-        """The address that answered, and what. Raises ``Undecodable`` unless it is the authentic answer to this."""
+    def answered(self, asked: Asked, body: bytes, certified: Collection[str] | None) -> Opened:
+        """Open the answer. Raises ``Undecodable`` unless it is the authentic answer to this."""
         route = Route("answer", asked.route.method, asked.route.path, asked.envelope.nonce)
         answer = opened(asked.ring, route, body, certified)
         its = answer.envelope
@@ -74,7 +74,7 @@ class Identity:
         demand(its.protocol == PROTOCOL, f"the answer is in protocol {its.protocol}, and here it is {PROTOCOL}")
         demand((its.receiver, its.counter) == (self.me, asked.envelope.counter), "the answer is to another request")
         demand(":" in its.sender, "the answer does not say whose it is")
-        return its.sender, answer.announcement
+        return answer
 
     def _envelope(self, sender: str, receiver: str, counter: int) -> Envelope:
         return Envelope(

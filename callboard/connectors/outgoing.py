@@ -20,6 +20,9 @@ from callboard.messages.topology.connector_messages import Announcement
 ANSWER_S = 10.0
 """How long an answer may take, the connection included."""
 
+CLOCKS_MS_MAX = 5_000
+"""How far a neighbour's clock may be away before that is logged."""
+
 _FAILURES = httpx.HTTPError, httpx.InvalidURL, OSError, NotAnswered, RequestRefused, Undecodable
 
 _MEANINGS = {
@@ -37,6 +40,8 @@ class Outgoing:
         self._certificates_count = bool(context) or not identity.ring.by_id
         self._addresses: dict[tuple[str, ConnectorKey | None], str] = {}
         self._told: dict[str, str] = {}
+        self.ahead_ms: dict[str, int] = {}
+        """How far the clock at a URL was ahead of this process's at the last answer; negative if it was behind."""
         self._client = httpx.AsyncClient(
             verify=context or ssl.create_default_context(), trust_env=False, timeout=ANSWER_S,
             headers={"accept-encoding": "identity", "user-agent": "callboard"},
@@ -135,7 +140,16 @@ class Outgoing:
                     raise Undecodable(f"the answer has more than {BODY_BYTES_MAX} bytes")
             connection = response.extensions["network_stream"].get_extra_info("ssl_object")
         names = certified(connection) if self._certificates_count else None
-        sender, answer = self._identity.answered(asked, bytes(body), names)
+        answer = self._identity.answered(asked, bytes(body), names)
+        sender = answer.envelope.sender
+        self._compare_clocks(url, asked.envelope.sent_ms, answer.envelope.sent_ms)
         if response.status_code == 200 and sender != address:
             raise Undecodable("the answer is from another process than was asked")
-        return response.status_code == 200, sender, answer
+        return response.status_code == 200, sender, answer.announcement
+
+    def _compare_clocks(self, url: str, asked_ms: int, answered_ms: int) -> None:
+        """The answer was sent after the request, and before now: it cannot have another time."""
+        ahead_ms = max(0, answered_ms - self._identity.now_ms()) + min(0, answered_ms - asked_ms)
+        if abs(ahead_ms) > CLOCKS_MS_MAX >= abs(self.ahead_ms.get(url, 0)):
+            self._log.warning("clock.differs", url=url, ahead_s=ahead_ms / 1000)
+        self.ahead_ms[url] = ahead_ms

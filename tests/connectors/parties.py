@@ -55,7 +55,7 @@ class Party:
     def __init__(self, name: str, *urls: str | tuple[str, ...], listens: bool = True, **settings: Any) -> None:
         self.name = f"{name}-0"
         self.cluster = Cluster(name, [self.name, f"{name}-other"])
-        self.in_cluster, self.changes = True, 0
+        self.in_cluster, self.changes, self.clock_ahead_s = True, 0, 0
         self.settings = ConnectorSettings(
             urls=tuple((each,) if isinstance(each, str) else each for each in urls),
             listen="127.0.0.1:0" if listens else "",
@@ -64,7 +64,10 @@ class Party:
         self.connectors = self.another()
 
     def another(self) -> Connectors:
-        return Connectors(self.settings, instance=self.name, local=self.local, changed=self.count)
+        return Connectors(
+            self.settings, instance=self.name, local=self.local, changed=self.count,
+            clock=lambda: time.time_ns() + self.clock_ahead_s * 10**9,
+        )  # fmt: skip
 
     def local(self) -> ClusterView | None:
         return self.cluster.view(self.name) if self.in_cluster else None

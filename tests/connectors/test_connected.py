@@ -165,6 +165,19 @@ async def test_a_server_in_no_cluster_asks_to_try_again():
         await eventually(lambda: a.knows == {"b": "0"})
 
 
+@pytest.mark.proves("T62")
+@pytest.mark.parametrize("ahead_s", [0, 60, -60, 400, -400])
+@run
+async def test_a_clock_that_differs_is_told_even_if_it_is_so_far_away_that_nothing_is_exchanged(ahead_s, caplog):
+    async with Party("b") as b:
+        b.clock_ahead_s = ahead_s
+        async with Party("a", b.url, listens=False) as a:
+            await eventually(lambda: a.knows or "the clocks are too far apart" in a.problem)
+            assert abs(a.connectors.links()[0].ahead_ms - ahead_s * 1000) < 20_000
+            assert bool(a.knows) is (abs(ahead_s) < 300)
+    assert caplog.text.count("clock.differs") == bool(ahead_s)
+
+
 @run
 async def test_large_clusters_are_announced():
     async with Party("b") as b:

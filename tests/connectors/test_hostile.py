@@ -145,7 +145,6 @@ async def test_of_two_messages_that_arrive_in_the_wrong_order_the_later_one_coun
         assert [each.epoch for each in b.connectors.remote()] == [2]
 
 
-@pytest.mark.proves("T62")
 @pytest.mark.parametrize("away_ms", [-WINDOW_MS - 5_000, WINDOW_MS + 5_000])
 @run
 async def test_a_message_from_a_clock_that_is_far_away_is_refused(away_ms):

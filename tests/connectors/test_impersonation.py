@@ -18,6 +18,7 @@ AT_EVIL = ConnectorKey("of-evil", b"e" * 32)
 FAKE = said(cluster("a", "a-0", epoch=99))
 
 
+@pytest.mark.proves("T74")
 @pytest.mark.parametrize("key", [AT_EVIL, OLD], ids=["its own key", "the key of all others"])
 @run
 async def test_nobody_announces_in_the_name_of_an_instance_with_a_key_of_its_own(key):
@@ -84,6 +85,7 @@ async def test_with_a_key_for_each_neighbour_a_connector_finds_the_one_that_its_
         await eventually(lambda: b.knows["a"] == c.knows["a"] == "1")
 
 
+@pytest.mark.proves("T74")
 @run
 async def test_a_certificate_speaks_for_the_instances_that_it_names(tmp_path):
     authority = Authority(tmp_path, "ours")

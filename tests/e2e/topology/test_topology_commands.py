@@ -173,7 +173,7 @@ def test_metrics_and_doctor_tell_of_the_cluster(terminal: Terminal):
     assert 'callboard_cluster_member_leader{instance="edge-1"} 1' in told
     assert 'callboard_cluster_refused_total{reason="lease_runs"} 1' in told
     for name in ("member_lease_left_seconds{", "barrier_seconds ", "unsettled_seconds ", "evictions_total ",
-                 "rejoins_total "):  # fmt: skip
+                 "rejoins_total ", "false_suspicions_total "):  # fmt: skip
         assert f"\ncallboard_cluster_{name}" in told
     assert "edge-11" not in told, "no incarnation is a label"
     told = terminal.out("doctor")

@@ -246,6 +246,7 @@ def test_a_view_without_a_member_is_agreed_once_its_records_are_read(tmp_path: P
     run(scenario, tmp_path)
 
 
+@pytest.mark.proves("T33")
 def test_what_a_member_wrote_that_an_operator_evicts_is_read_before_the_next_view_is_agreed(tmp_path: Path) -> None:
     async def scenario(cluster: Cluster) -> None:
         barriers, released = list[Barrier](), asyncio.Event()

@@ -146,6 +146,7 @@ def test_a_topic_that_was_trimmed_without_a_snapshot_is_a_problem():
     assert [each.what for each in found if each.level is Level.PROBLEM] == [f"{TOPIC} was trimmed and has no snapshot"]
 
 
+@pytest.mark.proves("T62")
 @pytest.mark.parametrize(
     ("clocks", "expected"),
     [
