@@ -29,6 +29,7 @@ async def member(folder: Path, instance: str, runtime: Runtime = "embedded") -> 
         await service.agent.stop(1.0)
 
 
+
 def test_the_others_go_on_when_the_leader_is_killed(tmp_path: Path) -> None:
     async def scenario() -> None:
         command = [sys.executable, "-m", "tests.chaos.member_process", str(tmp_path), "a"]

@@ -107,7 +107,9 @@ def test_nothing_of_a_stranger_is_unpickled(monkeypatch: pytest.MonkeyPatch, tmp
     on_stage(monkeypatch, scenario)
 
 
-def test_a_genuine_frame_altered_or_sent_to_another_is_refused(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_a_genuine_frame_altered_or_sent_to_another_is_refused(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     async def scenario(agent: Agent, home: Path) -> None:
         proof = tmp_path / "proof"
         answer = await agent.ask("traitor", word("key"), PATIENCE_S)

@@ -244,7 +244,9 @@ def test_an_actor_that_keeps_crashing_fails_the_agent(play: Play) -> None:
         (Problem.ACTOR_FAILED, AgentFailed),
     ],
 )
-def test_a_problem_ends_the_agent_with_its_error(play: Play, problem: Problem, error: type[CallboardError]) -> None:
+def test_a_problem_ends_the_agent_with_its_error(
+    play: Play, problem: Problem, error: type[CallboardError]
+) -> None:
     async def scenario(agent: Agent) -> None:
         with pytest.raises(error, match="do not ask"):
             await agent.ask("echo", word("problem", problem), PATIENCE_S)

@@ -10,24 +10,9 @@ CLOCK = {"time.time", "time.time_ns", "datetime.date.today"} | {
 }
 
 CARRY_OUT = ("callboard/actors/runtime/", "callboard/actors/worlds/")
-PURE = {
-    "array",
-    "bisect",
-    "collections",
-    "dataclasses",
-    "datetime",
-    "enum",
-    "functools",
-    "hashlib",
-    "heapq",
-    "itertools",
-    "random.Random",
-    "shlex",
-    "sys.maxsize",
-    "types.MappingProxyType",
-    "typing",
-    "callboard",
-}
+PURE = {"array", "bisect", "collections", "dataclasses", "datetime", "enum", "functools", "hashlib", "heapq",
+        "itertools", "random.Random", "shlex", "sys.maxsize", "types.MappingProxyType", "typing",
+        "callboard"}
 """What a decision may import. What does I/O, tells the time or rolls dice is not among it."""
 IMPURE = {"open", "print", "input", "exec", "eval", "__import__", "breakpoint"}
 """What does I/O without any import."""
@@ -44,7 +29,9 @@ def time_and_dice_come_in_as_arguments(sources: Sources) -> list[str]:
 
 
 def decisions_do_nothing_themselves(sources: Sources) -> list[str]:
-    decisions = [(path, tree) for path, tree in modules(sources, "callboard/actors") if not path.startswith(CARRY_OUT)]
+    decisions = [
+        (path, tree) for path, tree in modules(sources, "callboard/actors") if not path.startswith(CARRY_OUT)
+    ]
     found = [
         f"{path} imports {name}"
         for path, tree in decisions

@@ -32,7 +32,9 @@ async def renewed(blobs: S3BlobStore, content: bytes, stored_ns: int) -> BlobInf
 
 
 @pytest.mark.parametrize("page", [1, 2, 3, 1000])
-def test_pages_end_anywhere(page: int, moto: S3Server, new_bucket: Callable, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_pages_end_anywhere(
+    page: int, moto: S3Server, new_bucket: Callable, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(connection, "PAGE_OBJECTS", page)
 
     async def body() -> None:

@@ -136,17 +136,11 @@ def messages(log_id: str) -> Iterator[tuple[str, Event]]:
                 subscriber_instance=ODD, subscriber=name, publisher=PUBLISHER, offset=1 + number, status=status,
                 reason=f"because {EVIL}", attempts=3, package_id=ODD, sequence=number + 1, time_ns=now_ns,
             )  # fmt: skip
-        yield (
-            "discovery",
-            LogMessage(
-                publisher=PLAIN, subscriber_instance=ODD, subscriber=name, message=EVIL, stacktrace=f"{EVIL}\n{EVIL}"
-            ),
+        yield "discovery", LogMessage(
+            publisher=PLAIN, subscriber_instance=ODD, subscriber=name, message=EVIL, stacktrace=f"{EVIL}\n{EVIL}"
         )
-    yield (
-        "discovery",
-        ThrottledMessage(
-            publisher=PUBLISHER, publisher_instance=ODD, subscriber=SUBSCRIBER, backlog=9, waiting=1, time_ns=now_ns
-        ),
+    yield "discovery", ThrottledMessage(
+        publisher=PUBLISHER, publisher_instance=ODD, subscriber=SUBSCRIBER, backlog=9, waiting=1, time_ns=now_ns
     )
     yield "command", CommandMessage(
         subscriber_instance=ODD, subscriber="quiet", publisher=PUBLISHER, command_id=ODD, author=EVIL, reason=EVIL,
@@ -173,7 +167,9 @@ async def write(folder: Path) -> None:
         topics, log = board.settings.topics, board.log
         log_id = await log.identity(topics.package)
         for number, (topic, message) in enumerate(messages(log_id)):
-            record = new_record(message, record_id=f"{number}{EVIL}", time_ns=time.time_ns(), producer=EVIL, cause=EVIL)
+            record = new_record(
+                message, record_id=f"{number}{EVIL}", time_ns=time.time_ns(), producer=EVIL, cause=EVIL
+            )
             await log.append(getattr(topics, topic), [record])
         await log.ensure(control_topic())
         for member_event in cluster():

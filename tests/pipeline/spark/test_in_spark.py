@@ -15,7 +15,9 @@ COUNT = 3000
 DEADLINE_S = 120.0
 POLL_S = 0.02
 
-STATUS = PackageStatusMessage(subscriber_instance="i", subscriber="s", publisher="p", offset=1, status=Status.IMPORTED)
+STATUS = PackageStatusMessage(
+    subscriber_instance="i", subscriber="s", publisher="p", offset=1, status=Status.IMPORTED
+)
 
 
 @pytest.fixture
@@ -79,7 +81,9 @@ def test_a_table_is_whole_although_the_processes_that_read_it_are_killed(spark, 
 
 
 @pytest.mark.proves("W3")
-def test_a_stream_that_retention_has_passed_stops_with_an_error(spark, options, sqlite_log, tmp_path, awaited):
+def test_a_stream_that_retention_has_passed_stops_with_an_error(
+    spark, options, sqlite_log, tmp_path, awaited
+):
     from callboard.pipeline.failure import explained
 
     def run(**more: str) -> None:

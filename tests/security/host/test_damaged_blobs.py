@@ -168,7 +168,9 @@ def test_a_small_blob_that_the_disk_itself_has_changed_is_replaced(tmp_path: Pat
     assert blob.read_bytes() == b"content"
 
 
-def test_a_blob_that_another_user_put_can_be_put_again(ordinary_path: Path) -> None:
+def test_a_blob_that_another_user_put_can_be_put_again(
+    ordinary_path: Path
+) -> None:
     ordinary_path.chmod(0o777)
     assert put(FolderBlobStore(ordinary_path))
     before = (ordinary_path / KEY).stat().st_uid

@@ -174,7 +174,9 @@ def test_packages_that_claim_more_than_there_can_be_are_added_up_to_what_a_colum
 
 def test_a_page_of_packages_that_are_all_paths_is_short_and_an_agent_in_processes_goes_on(tmp_path: Path) -> None:
     async def scenario() -> None:
-        async with asyncio.timeout(120), Callboard("sqlite:///./board.db", base=tmp_path, runtime="processes") as board:
+        async with asyncio.timeout(120), Callboard(
+            "sqlite:///./board.db", base=tmp_path, runtime="processes"
+        ) as board:
             agent = await board.context.viewer()
             topics = board.settings.topics
             paths = tuple(f"/{number:09}" for number in range(150_000))

@@ -248,7 +248,9 @@ def test_a_lock_that_cannot_be_opened_is_an_error_and_no_hanging_append(tmp_path
     asyncio.run(scenario())
 
 
-def test_a_trim_gives_back_what_the_file_has_too_much(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_trim_gives_back_what_the_file_has_too_much(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(retention, "SPARE_PAGES", 100)
 
     async def scenario() -> None:

@@ -44,11 +44,8 @@ def test_any_name_can_be_written(tmp_path, name):
 
 @pytest.mark.parametrize(
     "text",
-    [
-        'publishers = {main = {sources = {"./a" = "/a"}}}\n',
-        '[publishers.main]\nsources = {"./a" = "/a"}\n',
-        '[publishers]\nmain.sources = {"./a" = "/a"}\n',
-    ],
+    ['publishers = {main = {sources = {"./a" = "/a"}}}\n', '[publishers.main]\nsources = {"./a" = "/a"}\n',
+     '[publishers]\nmain.sources = {"./a" = "/a"}\n'],
 )
 def test_a_file_that_is_written_otherwise_is_left_alone_and_the_line_is_told(tmp_path, text):
     file = said(tmp_path, text)
@@ -83,7 +80,7 @@ def test_a_source_that_the_file_names_is_known_by_its_path_from_there_on_every_h
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ('[publishers.main.sources]\n"./a" = "a"\n', "callboard.toml:2: publishers.main.sources../a is"),
+        ('[publishers.main.sources]\n"./a" = "a"\n', 'callboard.toml:2: publishers.main.sources../a is'),
         ("[publishers.main]\nsuorces = {}\n", "did you mean sources"),
         ('[publishers.main]\nsources = "x"\n', "should be"),
         ('publishers = "x"\n', "should be a section"),

@@ -85,7 +85,9 @@ def test_it_has_what_its_patterns_admit_and_its_own_files_stay(tmp_path: Path, s
             (tmp_path / "own" / path[1:]).parent.mkdir(parents=True, exist_ok=True)
             (tmp_path / "own" / path[1:]).write_bytes(b"mine")
         if own:
-            local = await build(Kind.ADD, FolderSource(tmp_path / "own"), list(own), [], blobs=blobs, spool=tmp_path)
+            local = await build(
+                Kind.ADD, FolderSource(tmp_path / "own"), list(own), [], blobs=blobs, spool=tmp_path
+            )
             brought = message(Kind.ADD, local.paths, content=local.content, content_digest=local.content_digest)
             await some.apply(operations(brought, brought.content, {}), b"")
         try:

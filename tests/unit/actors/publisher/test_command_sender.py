@@ -133,7 +133,5 @@ def test_who_asks_what_a_command_came_to_is_answered_when_the_subscriber_has_tol
 def test_the_results_that_are_remembered_are_bounded() -> None:
     it = sender(max_results=2)
     listening(it, *(result(f"c{number}", number) for number in range(5)))
-    assert [
-        isinstance(effect, Reply)
-        for effect in it.receive(CommandResultQuery(command_id="c0"), Origin("gateway", 9), NOW)
-    ] == []
+    assert [isinstance(effect, Reply) for effect in it.receive(
+        CommandResultQuery(command_id="c0"), Origin("gateway", 9), NOW)] == []

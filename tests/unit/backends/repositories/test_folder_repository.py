@@ -112,7 +112,9 @@ def test_the_state_of_a_newer_version_is_refused(root: Path, store: FolderStore)
     store.close()
 
 
-def test_no_older_version_opens_what_has_a_token(store: FolderStore, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_older_version_opens_what_has_a_token(
+    store: FolderStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
     store.apply([], b"without")
     monkeypatch.setattr(record, "FORMAT", 1)
     assert store.open() == b"without"
