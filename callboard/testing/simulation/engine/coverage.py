@@ -11,14 +11,17 @@ from callboard.actors.core import effects
 from callboard.actors.core.decision import Perform
 from callboard.testing.simulation.engine.fates import Fault
 
+OF_MEMBERS = (effects.EnsureTopic, effects.TrimTopic)
+"""Performed by members of clusters only."""
+
 EFFECTS = tuple(
     sorted(
         name
         for name, kind in vars(effects).items()
-        if isinstance(kind, type) and issubclass(kind, Perform) and kind is not Perform
+        if isinstance(kind, type) and issubclass(kind, Perform) and kind not in (Perform, *OF_MEMBERS)
     )
 )
-"""Every effect."""
+"""Every effect of publishers and subscribers."""
 
 
 def missing(
