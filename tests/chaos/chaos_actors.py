@@ -20,7 +20,7 @@ FOR_EVER_S = 3600
 
 
 def once(marker: Path) -> bool:
-    """True the first time, in whatever process."""
+    """True the first time, in any process."""
     try:
         marker.touch(exist_ok=False)
     except FileExistsError:

@@ -1,4 +1,4 @@
-"""Run a board for long and see that it takes no more memory, descriptors and threads: ``python -m tests.chaos.soak``.
+"""Run a board for hours and check that memory, descriptors and threads do not grow: ``python -m tests.chaos.soak``.
 
 One process: a publisher, and subscribers of folders and SQLite files, one of which is stopped and started again and
 again. The log is on SQLite, and is trimmed.
@@ -84,7 +84,7 @@ def judged(samples: list[Sample]) -> tuple[list[str], bool]:
 
 
 async def fill(publisher: Publisher, edges: Iterable[Subscriber]) -> None:
-    """Have as many packages published and imported as anybody remembers."""
+    """Publish and import as many packages as any actor remembers."""
     for _ in range(REMEMBERED // AT_ONCE):
         await asyncio.gather(*(publisher.publish("./source", ["/0.txt"]) for _ in range(AT_ONCE)))
     for edge in edges:
@@ -98,7 +98,7 @@ async def trim(board: Callboard) -> None:
 
 
 async def soak(folder: Path, seconds: float) -> tuple[list[Sample], int]:
-    """The samples, and how many packages everybody imported meanwhile."""
+    """The samples, and how many packages all subscribers imported meanwhile."""
     source = folder / "source"
     source.mkdir()
     (source / "0.txt").write_text("0\n")

@@ -52,7 +52,7 @@ def chaos_actors(monkeypatch: pytest.MonkeyPatch) -> Any:
 def on_stage(
     spec: AgentSpec, scenario: Callable[[Agent], Coroutine[Any, Any, None]], limits: Limits = TIRELESS
 ) -> None:
-    """Play with the agent, stop it, and see that no process of it is left."""
+    """Run the scenario with the agent, stop the agent, and check that none of its processes is left."""
 
     async def play() -> None:
         agent = await start_agent(spec, "processes", limits=limits)
@@ -149,7 +149,7 @@ def test_actors_killed_all_at_once_are_all_replaced(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["cb:supervisor", "cb:gateway", "cb:admin", "cb:host"])
-def test_when_the_system_itself_is_killed_all_of_it_is_replaced(name: str, tmp_path: Path) -> None:
+def test_a_killed_actor_system_is_replaced_with_all_its_actors(name: str, tmp_path: Path) -> None:
     async def scenario(agent: Agent) -> None:
         await everybody_answers(agent)
         await agent.kill("echo")
@@ -211,7 +211,7 @@ def test_an_agent_whose_system_cannot_be_replaced_fails(tmp_path: Path) -> None:
     assert not family(os.getpid())
 
 
-def test_the_death_of_the_logger_is_survived(tmp_path: Path) -> None:
+def test_actors_survive_the_death_of_the_logger(tmp_path: Path) -> None:
     async def scenario(agent: Agent) -> None:
         await everybody_answers(agent)
         old = process("cb:logger")
@@ -237,7 +237,7 @@ def test_a_frozen_actor_is_replaced(tmp_path: Path) -> None:
     on_stage(example_agent(tmp_path / "diary"), scenario, replace(TIRELESS, beat_s=0.15))
 
 
-def test_an_actor_that_never_comes_up_is_replaced_after_the_deadline(tmp_path: Path, chaos_actors: Any) -> None:
+def test_an_actor_that_never_starts_is_replaced_after_the_deadline(tmp_path: Path, chaos_actors: Any) -> None:
     async def scenario(agent: Agent) -> None:
         await agent.ask("late", word("count"), PATIENCE_S)
         assert epoch_of(agent, "late") == 2
@@ -249,7 +249,7 @@ def test_an_actor_that_never_comes_up_is_replaced_after_the_deadline(tmp_path: P
     on_stage(spec, scenario, replace(TIRELESS, start_deadline_s=0.5))
 
 
-def test_an_actor_that_dies_before_it_comes_up_is_replaced(tmp_path: Path, chaos_actors: Any) -> None:
+def test_an_actor_that_dies_while_it_starts_is_replaced(tmp_path: Path, chaos_actors: Any) -> None:
     async def scenario(agent: Agent) -> None:
         await agent.ask("late", word("count"), PATIENCE_S)
         assert epoch_of(agent, "late") == 2
@@ -324,7 +324,7 @@ def test_a_folder_too_deep_for_sockets_is_refused(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-def test_a_signal_to_every_process_but_the_service_ends_none(number: signal.Signals, tmp_path: Path) -> None:
+def test_a_termination_signal_to_the_child_processes_ends_none_of_them(number: signal.Signals, tmp_path: Path) -> None:
     async def scenario(agent: Agent) -> None:
         await everybody_answers(agent)
         before = family(os.getpid())

@@ -19,7 +19,7 @@ PATIENCE_S = 60.0
 NONE_LEFT = 3
 
 
-def test_a_system_lost_while_there_are_no_descriptors_is_replaced_once_there_are_some(
+def test_a_system_lost_for_want_of_descriptors_is_replaced_when_there_are_some_again(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     async def scenario(home: Path) -> None:

@@ -59,7 +59,7 @@ async def read_all(log: Log) -> list[Record]:
 
 
 class KilledWriter:
-    """A writer that goes on, each time it is killed, after the last number it saw acknowledged."""
+    """A writer that continues after each kill with the number after the last acknowledged one."""
 
     def __init__(self, folder: Path, name: str) -> None:
         self.folder, self.name = folder, name
@@ -151,7 +151,7 @@ def test_nothing_acknowledged_is_lost_and_no_key_is_stored_twice(tmp_path: Path)
     db.close()
 
 
-def test_ten_writing_processes_are_served_alike(tmp_path: Path) -> None:
+def test_ten_writing_processes_get_fair_shares(tmp_path: Path) -> None:
     async def scenario() -> list[Record]:
         writers = await asyncio.gather(*(start("log_writer.py", tmp_path, f"w{n}", 0) for n in range(10)))
         log = SqliteLog(tmp_path)

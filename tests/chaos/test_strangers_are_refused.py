@@ -1,4 +1,4 @@
-"""Whoever reaches the sockets of an agent in processes, but has not its key, gets nothing run and nothing broken."""
+"""A process that reaches the sockets of an agent in processes without its key can run and break nothing."""
 
 # ruff: noqa: ASYNC110, ASYNC240  # what other processes do can only be polled
 
@@ -50,7 +50,7 @@ def on_stage(monkeypatch: pytest.MonkeyPatch, scenario: Callable[[Agent, Path], 
             [home] = base.glob("callboard-*")
             await scenario(agent, home)
             await agent.ask("traitor", word("hello"), PATIENCE_S)
-            assert [actor.epoch for actor in agent.actors()] == [1], "somebody died of it"
+            assert [actor.epoch for actor in agent.actors()] == [1], "an actor died of it"
         finally:
             await agent.stop(1)
 
@@ -59,7 +59,7 @@ def on_stage(monkeypatch: pytest.MonkeyPatch, scenario: Callable[[Agent, Path], 
 
 
 def send(path: Path, data: bytes) -> bytes:
-    """What the socket answers before it hangs up, or in a second."""
+    """What the socket answers within a second or before it closes the connection."""
     with socket.socket(socket.AF_UNIX) as stranger:
         stranger.settimeout(1)
         try:
@@ -77,7 +77,7 @@ def sockets(home: Path) -> list[Path]:
 
 
 def frames(number: int, exploit: bytes) -> dict[str, bytes]:
-    """Everything a stranger might try; none of it knows the key."""
+    """What a process without the key might send."""
     body = struct.pack(">Q", number) + exploit
     rng = Random(5)
     return {
@@ -94,7 +94,7 @@ def frames(number: int, exploit: bytes) -> dict[str, bytes]:
     }
 
 
-def test_nothing_of_a_stranger_is_unpickled(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_data_from_other_processes_is_never_unpickled(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     async def scenario(agent: Agent, home: Path) -> None:
         proof = tmp_path / "proof"
         targets = sockets(home)
@@ -107,7 +107,7 @@ def test_nothing_of_a_stranger_is_unpickled(monkeypatch: pytest.MonkeyPatch, tmp
     on_stage(monkeypatch, scenario)
 
 
-def test_a_genuine_frame_altered_or_sent_to_another_is_refused(
+def test_a_frame_that_was_altered_or_sent_to_another_actor_is_refused(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     async def scenario(agent: Agent, home: Path) -> None:
@@ -135,7 +135,7 @@ def test_a_genuine_frame_altered_or_sent_to_another_is_refused(
 
 
 @pytest.mark.parametrize("token", [b"x" * 32, b"x", b""])
-def test_a_gateway_without_the_token_is_not_listened_to(token: bytes) -> None:
+def test_a_gateway_without_the_token_is_ignored(token: bytes) -> None:
     async def play(base: Path) -> None:
         system = System(base)
         starting = asyncio.ensure_future(system.start(b"nothing to launch"))
@@ -155,7 +155,7 @@ def test_a_gateway_without_the_token_is_not_listened_to(token: bytes) -> None:
         assert list(Path(base).iterdir()) == []
 
 
-def test_nobody_else_can_reach_the_sockets_and_no_port_is_open(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_only_their_user_can_reach_the_sockets_and_no_port_is_open(monkeypatch: pytest.MonkeyPatch) -> None:
     async def scenario(agent: Agent, home: Path) -> None:
         assert stat.S_IMODE(home.stat().st_mode) == 0o700
         ours = {inode for pid in descendants(os.getpid()) for inode in socket_inodes(pid)}
@@ -191,7 +191,7 @@ def inodes_of(protocol: str, column: int) -> set[str]:
     return {line.split()[column] for line in table.read_text().splitlines()[1:]}
 
 
-def test_the_key_is_in_no_command_line_and_no_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_command_line_or_environment_contains_the_key(monkeypatch: pytest.MonkeyPatch) -> None:
     async def scenario(agent: Agent, home: Path) -> None:
         answer = await agent.ask("traitor", word("key"), PATIENCE_S)
         key = bytes.fromhex(answer.command_id)

@@ -1,4 +1,4 @@
-"""What the tests of attacks share."""
+"""Fixtures of the tests of attacks."""
 
 import os
 from collections.abc import Iterator

@@ -65,7 +65,7 @@ class ImporterSubject:
 
 
 class LogSubject:
-    """A writer that makes a SQLite log, or goes on with it, and appends batches to it, each once by its keys."""
+    """A writer that creates or continues a SQLite log and appends batches to it, each once by its keys."""
 
     def __init__(self, folder: Path, *, exists: bool) -> None:
         self._folder, self._exists = folder, exists
@@ -129,7 +129,7 @@ SUBJECTS: dict[str, Callable[[Path], Subject]] = {
 
 @dataclass
 class Tally:
-    """Of one subject and fault. ``calls`` were made by an undisturbed life."""
+    """The counts for one subject and fault. An undisturbed run makes ``calls`` calls."""
 
     calls: int = 0
     strikes: int = 0
@@ -137,7 +137,7 @@ class Tally:
 
 
 def strike_at_all(subject: Subject, how: str, folder: Path, every: int = 1) -> Tally:
-    """Strike at every call, or at one in so many, and look at what is left each time."""
+    """Strike at every call, or at every n-th, and check what is left each time."""
     tally = Tally()
     subject.fresh()
     made = system_calls.counted(subject.life, folder / "notes")
@@ -175,7 +175,7 @@ def _judged(subject: Subject) -> str:
 def main() -> int:
     """All subjects, all faults; exits with 1 if anything was wrong after any strike."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--every", type=int, default=1, help="strike at one in so many calls of each kind")
+    parser.add_argument("--every", type=int, default=1, help="strike at every n-th call of each kind")
     parser.add_argument("--fault", choices=FAULTS, action="append", help="only this one; repeatable")
     chosen = parser.parse_args()
     if system_calls.STRACE is None:

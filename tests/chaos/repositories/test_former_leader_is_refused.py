@@ -1,4 +1,4 @@
-"""A leader is suspended before it writes. It is replaced meanwhile, and its write comes after that of its successor."""
+"""A leader is suspended before it writes, and replaced. Its write comes after that of its successor."""
 
 import subprocess
 import sys
@@ -21,7 +21,7 @@ class Leader:
         self._input, self._output = process.stdin, process.stdout
 
     def says(self) -> str:
-        """Its next word; empty when it has ended."""
+        """The next line of its output; empty when it has ended."""
         return self._output.readline().strip()
 
     def go_on(self) -> None:
@@ -40,7 +40,7 @@ def started(folder: Path, instance: str) -> Iterator[Leader]:
             process.kill()
 
 
-def test_what_a_suspended_leader_writes_after_its_successor_is_refused(tmp_path: Path) -> None:
+def test_a_write_of_a_suspended_leader_is_refused_after_its_successor_has_written(tmp_path: Path) -> None:
     with ExitStack() as stack:
         former = stack.enter_context(started(tmp_path, "former"))
         assert former.says() == "leads"

@@ -19,7 +19,7 @@ CHANGING_CALLS = ("open", "write", "fsync", "rename", "replace", "link", "unlink
 CALLS_MAX = 2000
 """No run makes more calls, or it does not end."""
 EVERY = 3
-"""Killed before one in so many calls."""
+"""It is killed before every n-th call."""
 
 
 def lived(scene: Scene, root: Path, step: int) -> bool:
@@ -64,7 +64,7 @@ def steps() -> Iterator[int]:
 
 
 @pytest.mark.proves("W5", "W7", "W22")
-def test_whatever_is_killed_when_each_package_takes_effect_once_and_the_quarantine_is_worked_off(
+def test_an_importer_killed_at_any_step_applies_each_package_once_and_empties_its_quarantine(
     tmp_path: Path,
 ) -> None:
     scene = Scene()

@@ -1,4 +1,4 @@
-"""A sample of what ``make kill-points`` does: strikes at one system call in so many."""
+"""A sample of ``make kill-points``: strikes at every n-th system call."""
 
 from pathlib import Path
 
@@ -17,7 +17,9 @@ EVERY = {"killed": 41, "disk full": 61, "no descriptors": 29}
 @pytest.mark.proves("W22")
 @pytest.mark.parametrize("fault", FAULTS)
 @pytest.mark.parametrize("name", SUBJECTS)
-def test_whatever_call_is_struck_a_clean_start_finds_all_consistent(name: str, fault: str, tmp_path: Path) -> None:
+def test_a_clean_start_finds_everything_consistent_after_a_strike_at_any_call(
+    name: str, fault: str, tmp_path: Path
+) -> None:
     subject = SUBJECTS[name](tmp_path)
     tally = strike_at_all(subject, FAULTS[fault], tmp_path, EVERY[fault])
     assert tally.strikes > 0

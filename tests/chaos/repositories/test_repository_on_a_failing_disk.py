@@ -1,4 +1,4 @@
-"""A disk that is full, read-only or broken stops a repository, but takes nothing from it."""
+"""A full, read-only or broken disk stops a repository, which loses nothing."""
 
 import errno
 import os
@@ -25,7 +25,7 @@ FAILING_CALLS = (
 
 CALLS_MAX = 2000
 EVERY = 1 if "CALLBOARD_LONG" in os.environ else 3
-"""One call in so many fails: those that fail once, and those that fail from then on, are not the same."""
+"""Every n-th call fails; the calls that fail once are not those from which on all fail."""
 
 STORES: dict[str, Callable[[Path], BlockingRepository]] = {
     "folder": lambda path: FolderStore(path / "content"),
@@ -65,7 +65,7 @@ class FailingDisk:
 
 
 def failure_of(call: Callable[[], object]) -> str:
-    """What a caller is told; empty if all went well."""
+    """The error that the caller gets; empty if all went well."""
     try:
         call()
     except RepositoryUnavailable as error:
@@ -134,7 +134,7 @@ def test_an_apply_after_a_failed_one_first_finishes_what_was_committed(
 
 
 @pytest.mark.parametrize("name", STORES)
-def test_a_full_disk_undoes_the_apply_and_says_so(name: str, tmp_path: Path) -> None:
+def test_a_full_disk_undoes_the_apply_and_is_reported(name: str, tmp_path: Path) -> None:
     store = STORES[name](tmp_path)
     store.open()
     store.apply(OLD, b"old")
@@ -153,7 +153,7 @@ def test_a_full_disk_undoes_the_apply_and_says_so(name: str, tmp_path: Path) -> 
 
 
 @pytest.mark.parametrize("name", STORES)
-def test_a_target_that_may_not_be_written_is_named(name: str) -> None:
+def test_an_error_names_a_target_without_write_permission(name: str) -> None:
     # Not below tmp_path, which only its owner can reach.
     with tempfile.TemporaryDirectory(dir="/tmp") as path:
         Path(path).chmod(0o555)

@@ -28,7 +28,7 @@ CALLS_MAX = 1000
 """No run makes more calls, or it does not end."""
 
 NESTED_EVERY = 19 if "CALLBOARD_LONG" in os.environ else 101
-"""Recovery is itself killed at every step, for one in so many of the first kills."""
+"""For every n-th kill, the recovery is itself killed at every step."""
 
 FIVE, SIX, SEVEN = (Token("log", epoch) for epoch in (5, 6, 7))
 

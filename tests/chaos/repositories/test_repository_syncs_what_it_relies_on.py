@@ -1,7 +1,7 @@
-"""After a loss of power only what was synced is there, so the folder repository's order of syncs is checked.
+"""Only what was synced survives a loss of power, so the order in which the folder repository syncs is checked.
 
 Every call that changes the disk is recorded, with what it leaves unsynced: the content of a file, or the names in
-a folder. At the points where the repository relies on something, it must not be among them.
+a folder. When the repository relies on a path, that path must not be unsynced.
 """
 
 import os
@@ -79,7 +79,7 @@ def path_of(descriptor: int) -> Path:
     return Path(f"/proc/self/fd/{descriptor}").readlink()
 
 
-def test_what_a_step_relies_on_is_on_the_disk_before_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_each_step_finds_what_it_relies_on_synced_to_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     root = tmp_path / "content"
     store = FolderStore(root)
     store.open()

@@ -63,7 +63,7 @@ def site(tmp_path: Path) -> Path:
 
 
 @pytest.mark.parametrize("how", DAMAGED)
-def test_publishing_again_replaces_a_damaged_blob_and_says_so(
+def test_publishing_again_replaces_a_damaged_blob_and_reports_it(
     how: str, store: tuple[str, Damage], site: Path, tmp_path: Path
 ) -> None:
     url, damage = store
@@ -85,7 +85,7 @@ def test_publishing_again_replaces_a_damaged_blob_and_says_so(
 
 
 @pytest.mark.parametrize("how", ["truncated", "altered"])
-def test_a_subscriber_that_meets_a_damaged_blob_says_so_and_goes_on_once_it_is_replaced(
+def test_a_subscriber_reports_a_damaged_blob_and_continues_once_it_is_replaced(
     how: str, store: tuple[str, Damage], site: Path, tmp_path: Path
 ) -> None:
     url, damage = store
@@ -120,7 +120,9 @@ def put(store: FolderBlobStore, content: bytes = CONTENT) -> bool:
 
 
 @pytest.mark.parametrize("make", [Path.mkdir, Path.touch, os.mkfifo, lambda path: path.symlink_to("/dev/zero")])
-def test_what_is_no_file_in_the_place_of_a_blob_holds_nobody_up(make: Callable[[Path], None], tmp_path: Path) -> None:
+def test_a_folder_pipe_or_link_in_place_of_a_blob_blocks_neither_put_nor_fetch(
+    make: Callable[[Path], None], tmp_path: Path
+) -> None:
     (tmp_path / KEY).parent.mkdir()
     make(tmp_path / KEY)
     store = FolderBlobStore(tmp_path)
@@ -140,7 +142,7 @@ def test_what_is_no_file_in_the_place_of_a_blob_holds_nobody_up(make: Callable[[
         assert asyncio.run(fetch()).read_bytes() == CONTENT
 
 
-def test_large_blobs_are_not_read_again_at_every_put(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_large_blobs_are_not_read_again_at_each_put(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     store = FolderBlobStore(tmp_path)
     assert put(store)
     monkeypatch.setattr("callboard.backends.blob_stores.stored_file._digest", lambda _: pytest.fail("it was read"))
@@ -148,7 +150,7 @@ def test_large_blobs_are_not_read_again_at_every_put(tmp_path: Path, monkeypatch
     assert len(CONTENT) > READ_ALWAYS_BYTES
 
 
-def test_a_blob_of_a_version_that_did_not_mark_them_is_read_once_and_kept(tmp_path: Path) -> None:
+def test_a_blob_without_the_mark_of_newer_versions_is_read_once_and_kept(tmp_path: Path) -> None:
     store = FolderBlobStore(tmp_path)
     assert put(store)
     os.utime(tmp_path / KEY, ns=(10**18, 10**18))
@@ -157,7 +159,7 @@ def test_a_blob_of_a_version_that_did_not_mark_them_is_read_once_and_kept(tmp_pa
     assert (tmp_path / KEY).stat().st_ino == before
 
 
-def test_a_small_blob_that_the_disk_itself_has_changed_is_replaced(tmp_path: Path) -> None:
+def test_a_small_blob_corrupted_on_disk_is_replaced(tmp_path: Path) -> None:
     store, digest = FolderBlobStore(tmp_path), sha256(b"content").hexdigest()
     assert put(store, b"content")
     blob = tmp_path / digest[:2] / digest[2:]
@@ -168,7 +170,7 @@ def test_a_small_blob_that_the_disk_itself_has_changed_is_replaced(tmp_path: Pat
     assert blob.read_bytes() == b"content"
 
 
-def test_a_blob_that_another_user_put_can_be_put_again(
+def test_a_blob_stored_by_another_user_can_be_put_again(
     ordinary_path: Path
 ) -> None:
     ordinary_path.chmod(0o777)

@@ -1,4 +1,4 @@
-"""Folders without rights for their owner lock nobody out of its own target. All of it as an ordinary user."""
+"""Folders without permissions for their owner lock no subscriber out of its target. All as an ordinary user."""
 
 import asyncio
 import os
@@ -102,7 +102,7 @@ def test_a_folder_that_locks_its_owner_out_is_unlocked_by_the_next_change(
     as_ordinary_user(body)
 
 
-def test_a_target_that_may_not_be_looked_into_says_what_to_run(
+def test_the_error_for_an_unreadable_target_says_what_to_run(
     ordinary_path: Path
 ) -> None:
     (place := ordinary_path / "target").mkdir()

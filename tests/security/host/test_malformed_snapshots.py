@@ -1,4 +1,4 @@
-"""A file that claims to be a snapshot is refused in words: what is wrong, with which file, and what to do."""
+"""A file that is no valid snapshot is refused: the error says what is wrong, with which file, and what to do."""
 
 import asyncio
 import base64
@@ -74,7 +74,9 @@ HOSTILE: dict[str, Callable[[bytes], bytes]] = {
 
 
 @pytest.mark.parametrize("how", HOSTILE)
-def test_a_malformed_snapshot_is_told_in_words_and_seeds_nothing(how: str, snapshot: Path, tmp_path: Path) -> None:
+def test_a_malformed_snapshot_is_refused_with_a_clear_error_and_seeds_nothing(
+    how: str, snapshot: Path, tmp_path: Path
+) -> None:
     snapshot.write_bytes(HOSTILE[how](snapshot.read_bytes()))
 
     async def scene() -> CallboardError:
@@ -101,14 +103,14 @@ LINE = {"path": "/a", "kind": "FILE", "mode": 420, "digest": "", "target": ""}
         {"target": []},
     ))],
 )  # fmt: skip
-def test_a_malformed_list_of_content_is_an_error_with_words(line: str, tmp_path: Path) -> None:
+def test_a_malformed_list_of_content_is_refused_with_a_clear_error(line: str, tmp_path: Path) -> None:
     (file := tmp_path / "list").write_text(json.dumps(LINE) + "\n" + line + "\n")
     with pytest.raises(PackageCorrupt, match=r"line 2 of list .* again"):
         list(read_survey(file))
 
 
 @pytest.mark.parametrize("tip", ["", "[]", "{}", "[" * 100_000, '{"log_id": "l", "offset": "9"}', '"\xff"'])
-def test_a_malformed_word_of_the_archive_removes_nothing(tip: str, tmp_path: Path) -> None:
+def test_a_malformed_tip_of_the_archive_is_refused_as_damaged(tip: str, tmp_path: Path) -> None:
     (file := tmp_path / "tip").write_bytes(tip.encode("latin-1"))
     with refused("damaged"):
         read_tip(file, "l")

@@ -1,4 +1,4 @@
-"""Others have an account on the same host: they look, lock what they may read, and get to predictable names first."""
+"""Other users of the host read files, lock files that they may read, and create predictable names first."""
 
 import asyncio
 import fcntl
@@ -71,7 +71,7 @@ async def used(folder: Path) -> dict[str, int]:
 
 
 @pytest.mark.usefixtures("_any_umask")
-def test_a_log_is_for_its_user_alone_whatever_the_umask(tmp_path: Path) -> None:
+def test_only_its_user_may_open_a_log_under_any_umask(tmp_path: Path) -> None:
     found = asyncio.run(used(tmp_path / "board.db"))
     assert set(found.values()) == {0o600}
     assert {"package.db", "package.db-wal", "package.db-shm", "package.lock", "package.bell"} == found.keys()
@@ -83,7 +83,7 @@ def test_a_log_is_for_its_user_alone_whatever_the_umask(tmp_path: Path) -> None:
     ("folder", "data", "lock"),
     [(0o2770, 0o660, 0o660), (0o750, 0o640, 0o600), (0o755, 0o644, 0o600), (0o1777, 0o600, 0o600)],
 )
-def test_a_log_is_for_those_who_may_use_its_folder(folder: int, data: int, lock: int, tmp_path: Path) -> None:
+def test_a_log_is_open_to_those_who_may_use_its_folder(folder: int, data: int, lock: int, tmp_path: Path) -> None:
     asyncio.run(used(tmp_path / "board.db"))
     (tmp_path / "board.db").chmod(folder)  # also after it was made
     found = asyncio.run(used(tmp_path / "board.db"))
@@ -92,7 +92,7 @@ def test_a_log_is_for_those_who_may_use_its_folder(folder: int, data: int, lock:
 
 
 @pytest.mark.usefixtures("_any_umask")
-def test_the_own_files_of_repositories_and_blob_stores_are_not_for_everybody(tmp_path: Path) -> None:
+def test_only_their_user_may_open_the_own_files_of_repositories_and_blob_stores(tmp_path: Path) -> None:
     store = FolderStore(tmp_path / "content")
     store.open()
     store.save(b"ledger")
@@ -114,7 +114,7 @@ def test_the_own_files_of_repositories_and_blob_stores_are_not_for_everybody(tmp
     assert stat.S_IMODE((tmp_path / "blobs").stat().st_mode) == 0o700
 
 
-def test_who_keeps_the_turn_is_named_and_publishing_does_not_hang(
+def test_publishing_names_the_process_that_keeps_the_lock_and_does_not_hang(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(file_locks, "WAIT_S", 0.2)
@@ -134,7 +134,7 @@ def test_who_keeps_the_turn_is_named_and_publishing_does_not_hang(
             with pytest.raises(LogUnavailable, match=r"kill -CONT .* Nothing was written"):
                 await third.ensure(TOPIC)
             await third.close()
-            assert len(await log.read(TOPIC, 1)) == 1, "looking goes on"
+            assert len(await log.read(TOPIC, 1)) == 1, "reading still works"
         assert await log.append(TOPIC, records) == [2], "and so does publishing, without what was refused"
         await other.close()
         await log.close()
@@ -142,7 +142,9 @@ def test_who_keeps_the_turn_is_named_and_publishing_does_not_hang(
     asyncio.run(scenario())
 
 
-def test_a_log_can_be_closed_while_somebody_keeps_the_turn(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_log_can_be_closed_while_another_process_keeps_its_lock(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(file_locks, "WAIT_S", 0.2)
 
     async def scenario() -> None:
@@ -159,7 +161,7 @@ def test_a_log_can_be_closed_while_somebody_keeps_the_turn(tmp_path: Path, monke
     asyncio.run(scenario())
 
 
-def test_who_waits_no_more_does_not_get_the_turn_later(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_cancelled_waiter_does_not_get_the_lock_later(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(file_locks, "WAIT_S", 0.1)
     path = tmp_path / "lock"
     path.touch()
@@ -177,7 +179,9 @@ def test_who_waits_no_more_does_not_get_the_turn_later(tmp_path: Path, monkeypat
     lock.close()
 
 
-def test_a_locked_blob_store_says_who_has_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_locked_blob_store_names_the_process_that_holds_the_lock(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(file_locks, "WAIT_S", 0.2)
     digest = "ed7002b439e9ac845f22357d822bac1444730fbdb6016d3ec9432297b9ec9f73"
 
@@ -203,7 +207,7 @@ def test_a_locked_blob_store_says_who_has_it(tmp_path: Path, monkeypatch: pytest
         b"",
     ],
 )
-def test_a_bell_that_others_wrote_neither_stops_nor_renews_a_log(bell: bytes, tmp_path: Path) -> None:
+def test_a_forged_bell_file_neither_stops_a_log_nor_changes_its_identity(bell: bytes, tmp_path: Path) -> None:
     async def scenario() -> None:
         log = SqliteLog(tmp_path)
         await log.ensure(TOPIC)
@@ -223,7 +227,7 @@ def test_a_bell_that_others_wrote_neither_stops_nor_renews_a_log(bell: bytes, tm
     asyncio.run(scenario())
 
 
-def test_a_bell_that_waits_for_a_log_to_be_made_does_not_use_up_its_offsets(tmp_path: Path) -> None:
+def test_a_bell_file_from_before_the_log_does_not_use_up_its_offsets(tmp_path: Path) -> None:
     (tmp_path / "package.bell").write_bytes(struct.pack("<Q16s", (1 << 63) - 1, bytes(16)))
 
     async def scenario() -> None:
@@ -236,7 +240,7 @@ def test_a_bell_that_waits_for_a_log_to_be_made_does_not_use_up_its_offsets(tmp_
 
 
 @pytest.mark.parametrize("name", ["package.bell", "package.lock"])
-def test_a_link_in_the_place_of_a_logs_file_is_not_written_through(name: str, tmp_path: Path) -> None:
+def test_a_link_in_place_of_a_file_of_the_log_is_not_written_through(name: str, tmp_path: Path) -> None:
     (tmp_path / "outside").write_bytes(b"outside")
     (tmp_path / "board.db").mkdir()
     (tmp_path / "board.db" / name).symlink_to(tmp_path / "outside")
@@ -251,7 +255,7 @@ def test_a_link_in_the_place_of_a_logs_file_is_not_written_through(name: str, tm
     assert (tmp_path / "outside").read_bytes() == b"outside"
 
 
-def test_the_spool_is_a_new_folder_that_nobody_can_have_made_before(tmp_path: Path) -> None:
+def test_the_spool_is_always_a_new_private_folder(tmp_path: Path) -> None:
     prefix = tmp_path / subscriber_spool("edge-1", "out", tmp_path).name
     prefix.mkdir(mode=0o777)
     (tmp_path / f"{prefix.name}-hook").mkdir(mode=0o777)
@@ -279,7 +283,7 @@ def two_paths(tmp_path: Path, kind: str) -> tuple[Path, Path]:
 
 
 @pytest.mark.parametrize("kind", ["link", "link to the folder"])
-def test_a_sqlite_repository_reached_by_two_paths_is_one(kind: str, tmp_path: Path) -> None:
+def test_a_sqlite_repository_is_the_same_by_either_of_two_paths(kind: str, tmp_path: Path) -> None:
     real, other = two_paths(tmp_path, kind)
     first, second = SqliteStore(other), SqliteStore(real)
     first.open()
@@ -291,7 +295,7 @@ def test_a_sqlite_repository_reached_by_two_paths_is_one(kind: str, tmp_path: Pa
     second.close()
 
 
-def test_a_sqlite_repository_with_a_second_name_is_refused_by_both(tmp_path: Path) -> None:
+def test_a_sqlite_repository_with_a_hard_link_is_refused_under_both_names(tmp_path: Path) -> None:
     store = SqliteStore(tmp_path / "real.db")
     store.open()
     store.apply([file("/a", "x")], b"ledger")
@@ -305,8 +309,8 @@ def test_a_sqlite_repository_with_a_second_name_is_refused_by_both(tmp_path: Pat
     store.close()
 
 
-def test_a_copy_of_a_log_still_is_known_by_the_bell(tmp_path: Path) -> None:
-    """Twice: after the first time its identity is an older one than the bell has rung for."""
+def test_the_bell_file_recognises_an_older_copy_of_the_log_each_time(tmp_path: Path) -> None:
+    """Put back twice: after the first time, the identity in the copy is older than the one in the bell file."""
 
     async def scenario() -> None:
         log = SqliteLog(tmp_path / "board")
@@ -327,7 +331,7 @@ def test_a_copy_of_a_log_still_is_known_by_the_bell(tmp_path: Path) -> None:
     asyncio.run(scenario())
 
 
-def test_copies_have_what_the_bell_knows_them_by(tmp_path: Path) -> None:
+def test_a_log_file_carries_the_mark_that_the_bell_file_compares(tmp_path: Path) -> None:
     asyncio.run(used(tmp_path / "board"))
     with sqlite3.connect(tmp_path / "board/package.db") as db:
         assert db.execute("PRAGMA application_id").fetchone()[0] > 0

@@ -1,7 +1,7 @@
 """Of two that share a subscriber's name one imports at a time, wherever the wall clocks of their hosts jump to.
 
-Every process has a clock of its own that is stepped while it runs, by libfaketime. What was imported when is told by
-the file system, whose clock nobody steps: renaming a file into its place sets its time of change.
+Every process has a clock of its own that is stepped while it runs, by libfaketime. The times of imports
+come from the file system, whose clock is not stepped: renaming a file into its place sets its time of change.
 """
 
 import os
@@ -165,7 +165,7 @@ def clocks(tmp_path: Path) -> Iterator[Clocks]:
     found.end()
 
 
-def test_those_that_are_started_while_their_clocks_are_wrong_do_not_get_a_name_that_is_held(clocks: Clocks) -> None:
+def test_a_process_started_with_a_wrong_clock_does_not_get_a_name_that_is_held(clocks: Clocks) -> None:
     clocks.edge("a")
     first = clocks.publish()
     until(lambda: clocks.has("a", first), clocks.told)
@@ -179,7 +179,7 @@ def test_those_that_are_started_while_their_clocks_are_wrong_do_not_get_a_name_t
     assert clocks.importers() == ["a"]
 
 
-def test_one_that_stands_by_does_not_take_a_name_that_is_held_when_a_clock_jumps(clocks: Clocks) -> None:
+def test_a_standby_does_not_take_a_held_name_when_a_clock_jumps(clocks: Clocks) -> None:
     clocks.edge("a")
     first = clocks.publish()
     until(lambda: clocks.has("a", first), clocks.told)
@@ -195,7 +195,7 @@ def test_one_that_stands_by_does_not_take_a_name_that_is_held_when_a_clock_jumps
     assert clocks.importers() == ["a"]
 
 
-def test_one_whose_clock_jumps_in_the_middle_of_an_import_keeps_its_name(clocks: Clocks) -> None:
+def test_a_holder_whose_clock_jumps_during_an_import_keeps_its_name(clocks: Clocks) -> None:
     clocks.edge("a")
     first = clocks.publish()
     until(lambda: clocks.has("a", first), clocks.told)
@@ -213,7 +213,7 @@ def test_one_whose_clock_jumps_in_the_middle_of_an_import_keeps_its_name(clocks:
     assert clocks.importers() == ["a"]
 
 
-def test_a_successor_keeps_its_name_although_clocks_jump_right_after_it_took_over(clocks: Clocks) -> None:
+def test_a_successor_keeps_its_name_when_clocks_jump_right_after_the_takeover(clocks: Clocks) -> None:
     former = clocks.edge("a")
     first = clocks.publish()
     until(lambda: clocks.has("a", first), clocks.told)
@@ -231,7 +231,7 @@ def test_a_successor_keeps_its_name_although_clocks_jump_right_after_it_took_ove
     assert clocks.importers() == ["a", "b"]
 
 
-def test_a_holder_that_stood_still_in_an_import_does_not_end_it_beside_its_successor(clocks: Clocks) -> None:
+def test_a_holder_suspended_during_an_import_does_not_finish_it_beside_its_successor(clocks: Clocks) -> None:
     stopped = clocks.edge("a")
     first = clocks.publish()
     until(lambda: clocks.has("a", first), clocks.told)

@@ -1,6 +1,6 @@
-"""Somebody who may write in one folder of the content swaps folders for links that lead out, again and again.
+"""A user who may write to one folder of the content keeps swapping folders for links that lead out of it.
 
-A child process does nothing else while packages land and content is shipped. Whatever else comes of that, nothing
+A child process does nothing else while packages land and content is shipped. Whatever fails, nothing
 outside is read, written, removed, or given another mode.
 """
 
@@ -35,7 +35,7 @@ _libc = ctypes.CDLL(None, use_errno=True)
 
 
 class Place:
-    """A folder ``inside``, in which ``open`` belongs to somebody else, and one ``outside``."""
+    """A folder ``inside``, in which ``open`` belongs to another user, and one ``outside``."""
 
     def __init__(self, base: Path) -> None:
         self.inside, self.outside = base / "inside", base / "outside"
@@ -47,7 +47,7 @@ class Place:
         self.before = self.seen()
 
     def seen(self) -> list[tuple[str, int, int]]:
-        """Whatever is outside: paths, modes and inodes."""
+        """Everything outside: paths, modes and inodes."""
         paths = [self.outside, *sorted(self.outside.rglob("*"))]
         return [(str(path), path.lstat().st_mode, path.lstat().st_ino) for path in paths]
 
@@ -94,7 +94,7 @@ PACKAGES: dict[str, list[Operation]] = {
 
 
 @pytest.mark.parametrize("package", PACKAGES)
-def test_a_package_that_lands_among_swapped_folders_touches_nothing_outside(place: Place, package: str) -> None:
+def test_an_import_into_folders_that_are_being_swapped_touches_nothing_outside(place: Place, package: str) -> None:
     store = FolderStore(place.inside)
     store.open()
     inside = [folder("/open"), file("/open/a/victim"), file("/open/a/sub/victim")]
@@ -114,7 +114,7 @@ def test_a_package_that_lands_among_swapped_folders_touches_nothing_outside(plac
 
 
 @pytest.mark.parametrize("path", ["/", "/open/a", "/open/a/sub/victim"])
-def test_nothing_outside_is_shipped_from_among_swapped_folders(place: Place, path: str) -> None:
+def test_nothing_outside_is_shipped_while_folders_are_being_swapped(place: Place, path: str) -> None:
     (place.inside / "open/a/sub").mkdir(parents=True)
     for name in ("victim", "sub/victim"):
         (place.inside / "open/a" / name).write_bytes(b"x" * len(SECRET))
@@ -128,7 +128,7 @@ def test_nothing_outside_is_shipped_from_among_swapped_folders(place: Place, pat
     assert read, "it was never that bad"
 
 
-def test_a_watched_folder_is_not_looked_for_outside(place: Place) -> None:
+def test_a_watch_does_not_follow_a_swapped_folder_outside(place: Place) -> None:
     (place.inside / "open/a/sub").mkdir(parents=True)
     with place.swapped("open/a"):
         for _ in range(10 * ROUNDS):
@@ -137,7 +137,7 @@ def test_a_watched_folder_is_not_looked_for_outside(place: Place) -> None:
 
 
 def forge_intent(place: Place, path: str, kind: int | None, mode: int, content: str) -> None:
-    """As somebody could who put another folder in the place of ``.callboard``."""
+    """As an attacker could who replaced ``.callboard`` by another folder."""
     header = json.dumps({"format": 1, "serial": 99, "draft": 0, "ledger": 0}).encode()
     step = json.dumps(["/", 0, 0o755, "", False, True]), json.dumps([path, kind, mode, content, True, True])
     data = header + b"\n\n" + "\n".join(step).encode() + b"\n"
@@ -179,7 +179,7 @@ def test_a_link_among_the_repositorys_own_files_is_not_written_through(place: Pl
     assert (place.outside / "victim").read_bytes() == SECRET
 
 
-def test_a_stage_that_is_a_link_is_not_emptied_through(place: Place) -> None:
+def test_emptying_the_stage_does_not_follow_a_link_in_its_place(place: Place) -> None:
     (place.inside / ".callboard").mkdir(parents=True)
     (place.inside / ".callboard/stage").symlink_to(place.outside / "sub")
     store = FolderStore(place.inside)
@@ -188,7 +188,7 @@ def test_a_stage_that_is_a_link_is_not_emptied_through(place: Place) -> None:
     assert place.seen() == place.before
 
 
-def test_a_root_that_is_moved_away_while_in_use_is_noticed(place: Place) -> None:
+def test_moving_the_root_away_while_it_is_in_use_is_noticed(place: Place) -> None:
     store = FolderStore(place.inside)
     store.open()
     place.inside.rename(place.inside.with_name("moved"))
@@ -199,7 +199,7 @@ def test_a_root_that_is_moved_away_while_in_use_is_noticed(place: Place) -> None
     assert place.seen() == place.before
 
 
-def test_paths_as_deep_as_they_may_be_take_few_descriptors(tmp_path: Path) -> None:
+def test_the_deepest_paths_take_few_descriptors(tmp_path: Path) -> None:
     deep = "/d" * 1500
     store = FolderStore(tmp_path / "content")
     store.open()
@@ -227,7 +227,7 @@ def open_descriptors() -> int:
 
 
 @pytest.mark.parametrize("ending", ["read", "left", "refused"])
-def test_no_descriptor_outlives_what_it_was_for(place: Place, ending: str) -> None:
+def test_every_descriptor_is_closed_after_use(place: Place, ending: str) -> None:
     store = FolderStore(place.inside)
     store.open()
     store.apply([file(f"/a/{number}/x") for number in range(100)], b"")

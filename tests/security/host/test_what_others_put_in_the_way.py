@@ -1,4 +1,4 @@
-"""Links, pipes, second names and folders that somebody else has put where a file is about to be read or written."""
+"""Another user puts links, pipes, hard links and folders where a file is about to be read or written."""
 
 import asyncio
 import os
@@ -47,7 +47,7 @@ def test_a_link_under_the_name_of_a_temporary_file_is_not_written_through(outsid
     assert outside.read_bytes() == b"outside"
 
 
-def test_what_is_replaced_is_a_link_itself_and_not_what_it_leads_to(outside: Path, tmp_path: Path) -> None:
+def test_replacing_a_link_replaces_the_link_and_not_its_target(outside: Path, tmp_path: Path) -> None:
     (tmp_path / "target").symlink_to(outside)
     with replacing(tmp_path / "target") as new:
         new.write(b"new")
@@ -74,7 +74,7 @@ def put(store: FolderBlobStore) -> None:
 @pytest.mark.parametrize("name", ["tmp", DIGEST[:2]])
 def test_a_link_among_the_folders_of_a_blob_store_neither_gets_nor_loses_files(name: str, tmp_path: Path) -> None:
     (elsewhere := tmp_path / "elsewhere").mkdir()
-    (elsewhere / "old").write_bytes(b"of somebody")
+    (elsewhere / "old").write_bytes(b"of another user")
     old_ns = (elsewhere / "old").stat().st_mtime_ns - 2 * LEFTOVER_AGE_NS
     os.utime(elsewhere / "old", ns=(old_ns, old_ns))
     (tmp_path / "blobs").mkdir()
@@ -88,7 +88,7 @@ def test_a_link_among_the_folders_of_a_blob_store_neither_gets_nor_loses_files(n
 
 
 @pytest.mark.parametrize("name", ["package.bell", "package.lock"])
-def test_a_pipe_in_the_place_of_a_logs_file_stops_nobody_for_ever(name: str, tmp_path: Path) -> None:
+def test_a_pipe_in_place_of_a_file_of_the_log_blocks_nothing_for_ever(name: str, tmp_path: Path) -> None:
     os.mkfifo(tmp_path / name)
 
     async def scene() -> None:
@@ -112,7 +112,7 @@ def test_a_folder_that_another_user_made_for_a_subscribers_own_files_is_refused(
     os.chown(own, STRANGER, STRANGER)
     with pytest.raises(RepositoryUnavailable, match=f"belongs to another user, number {STRANGER}.* remove it"):
         FolderStore(tmp_path / "out").open()
-    os.chown(tmp_path / "out", STRANGER, STRANGER)  # whose target it is may be helped by the superuser
+    os.chown(tmp_path / "out", STRANGER, STRANGER)  # the superuser may create it for the owner of the target
     store = FolderStore(tmp_path / "out")
     assert store.open() == b""
     store.close()
@@ -131,7 +131,7 @@ def test_a_folder_of_a_subscribers_own_files_that_was_open_to_others_is_closed(t
     lambda path, outside: os.link(outside, path), lambda path, _: os.mkfifo(path),
     lambda path, outside: path.symlink_to(outside), lambda path, _: bound(path),
 ])  # fmt: skip
-def test_what_stands_in_the_place_of_content_is_replaced_and_never_written_to(
+def test_a_foreign_file_in_place_of_content_is_replaced_and_never_written_to(
     make: Callable[[Path, Path], None], outside: Path, tmp_path: Path
 ) -> None:
     before = outside.stat()
@@ -169,7 +169,7 @@ def test_pipes_and_sockets_in_a_source_are_refused_at_once(make: Callable[[Path]
         list(FolderSource(tmp_path / "site").entries("/", deep=True))
 
 
-def test_a_file_that_becomes_a_pipe_before_it_is_read_holds_nobody_up(tmp_path: Path) -> None:
+def test_a_file_that_becomes_a_pipe_before_it_is_read_blocks_nothing(tmp_path: Path) -> None:
     (tmp_path / "site").mkdir()
     (tmp_path / "site/page").write_bytes(CONTENT)
     _, page = FolderSource(tmp_path / "site").entries("/", deep=True)

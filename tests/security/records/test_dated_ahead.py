@@ -1,4 +1,4 @@
-"""Records that are dated ahead, by a forger or by a clock that was wrong for a while, hold up no retention by age."""
+"""Records dated ahead, by a forger or by a clock that was wrong for a while, do not block retention by age."""
 
 import asyncio
 from collections.abc import Callable, Coroutine
@@ -29,7 +29,7 @@ Run = Callable[[Scenario], None]
 
 
 class Board:
-    """A log, the clock of who appends, and the right one."""
+    """A log, the clock of the writer, and the right clock."""
 
     def __init__(self, open_log: Callable[[Callable[[], int]], Log]) -> None:
         self.now_ns, self.ahead_ns = NOON_NS, 0
@@ -67,7 +67,7 @@ def on_board(request: pytest.FixtureRequest, tmp_path: Path) -> Run:
     return lambda work: asyncio.run(scenario_on(work))
 
 
-def test_one_forged_record_of_2099_keeps_no_older_ones_behind_it(on_board: Run) -> None:
+def test_one_forged_record_of_2099_does_not_protect_older_ones_from_a_trim(on_board: Run) -> None:
     async def scenario(board: Board) -> None:
         for day in range(DAYS):
             await board.publish(IN_2099_NS if day == 5 else None)
@@ -80,7 +80,7 @@ def test_one_forged_record_of_2099_keeps_no_older_ones_behind_it(on_board: Run) 
     on_board(scenario)
 
 
-def test_what_was_appended_while_a_clock_was_a_day_ahead_goes_with_what_is_around_it(on_board: Run) -> None:
+def test_records_appended_with_a_clock_a_day_ahead_are_trimmed_with_their_neighbours(on_board: Run) -> None:
     async def scenario(board: Board) -> None:
         for number in range(24):
             await board.publish(board.now_ns + DAY_NS if 4 <= number < 8 else None)
@@ -93,7 +93,7 @@ def test_what_was_appended_while_a_clock_was_a_day_ahead_goes_with_what_is_aroun
     on_board(scenario)
 
 
-def test_records_of_2099_at_the_end_stay_until_an_older_one_is_behind_them(on_board: Run) -> None:
+def test_records_of_2099_at_the_end_stay_until_an_old_record_follows_them(on_board: Run) -> None:
     async def scenario(board: Board) -> None:
         await board.publish()
         forged = await board.publish(IN_2099_NS)
@@ -107,7 +107,7 @@ def test_records_of_2099_at_the_end_stay_until_an_older_one_is_behind_them(on_bo
     on_board(scenario)
 
 
-def test_a_record_of_1970_takes_nothing_younger_with_it(on_board: Run) -> None:
+def test_a_record_of_1970_does_not_take_younger_ones_with_it(on_board: Run) -> None:
     async def scenario(board: Board) -> None:
         young = await board.publish()
         await board.publish(1)
@@ -118,7 +118,7 @@ def test_a_record_of_1970_takes_nothing_younger_with_it(on_board: Run) -> None:
     on_board(scenario)
 
 
-def test_a_package_of_2099_that_is_kept_lets_no_status_go_that_speaks_of_those_behind_it(on_board: Run) -> None:
+def test_a_kept_package_of_2099_also_keeps_the_statuses_of_the_packages_after_it(on_board: Run) -> None:
     async def scenario(board: Board) -> None:
         for day in range(DAYS):
             await board.publish(IN_2099_NS if day == 4 else None)

@@ -1,6 +1,4 @@
-"""Somebody who may write to the log says how far events were written. No event is left out for it, and history is not
-told again.
-"""
+"""Forged marks on the log of how far events were written: no event is left out, and none is written twice."""
 
 import pytest
 
@@ -24,7 +22,7 @@ def publish(stage: NotifierStage, first: int, count: int = PACKAGES // 4) -> Non
 
 
 def told_in_parts(parts: int) -> NotifierStage:
-    """Every package is told of, in so many appends, as they came."""
+    """A stage with an event for every package, written in this many appends."""
     stage = NotifierStage(keys=False)
     stage.announce("edge", HUGE)
     for part in range(parts):
@@ -54,7 +52,7 @@ def test_a_forged_mark_neither_silences_nor_repeats_events_of_a_successor(offset
 
 @pytest.mark.parametrize("offset", [*FORGERIES.values(), 3, 5, 8, 12])
 @pytest.mark.parametrize("parts", [0, 1, 2, 3])
-def test_a_forged_mark_among_few_true_ones_neither_silences_nor_repeats_events(offset: int, parts: int) -> None:
+def test_a_forged_mark_among_few_genuine_ones_neither_silences_nor_repeats_events(offset: int, parts: int) -> None:
     stage = told_in_parts(parts)
     stage.kill()
     publish(stage, parts * 5)
@@ -64,7 +62,7 @@ def test_a_forged_mark_among_few_true_ones_neither_silences_nor_repeats_events(o
 
 
 @pytest.mark.parametrize("offset", FORGERIES.values(), ids=FORGERIES)
-def test_a_forged_mark_is_not_believed_where_others_pushed_the_true_ones_far_back(offset: int) -> None:
+def test_a_forged_mark_is_not_believed_when_the_genuine_ones_are_far_back_in_the_topic(offset: int) -> None:
     stage = told_in_parts(4)
     stage.kill()
     publish(stage, PACKAGES)
@@ -77,7 +75,7 @@ def test_a_forged_mark_is_not_believed_where_others_pushed_the_true_ones_far_bac
 
 
 @pytest.mark.parametrize("offset", FORGERIES.values(), ids=FORGERIES)
-def test_a_forged_mark_does_not_silence_a_notifier_that_runs(offset: int) -> None:
+def test_a_forged_mark_does_not_silence_a_running_notifier(offset: int) -> None:
     stage = told_in_parts(4)
     stage.announce("edge", PACKAGES - 1)
     publish(stage, PACKAGES)
@@ -89,7 +87,7 @@ def test_a_forged_mark_does_not_silence_a_notifier_that_runs(offset: int) -> Non
     check(stage, PACKAGES + 5)
 
 
-def test_a_mark_that_cannot_be_true_is_told_of() -> None:
+def test_an_impossible_mark_is_logged_as_ignored() -> None:
     stage = told_in_parts(4)
     forge(stage, HUGE)
     stage.kill()

@@ -1,6 +1,4 @@
-"""Somebody who may write to the log tells what a subscriber never told of packages. It opens no staged subscriber's
-gate, and silences nobody who tells the truth later.
-"""
+"""Forged statuses of packages on the log: none opens the gate of a staged subscriber, or hides a genuine status."""
 
 from collections.abc import Iterator
 from dataclasses import replace
@@ -26,39 +24,39 @@ def verdicts(it: Watching, offset: int) -> list[tuple[int, Status]]:
 
 
 FORGERIES = {
-    "an instance that nobody announced": told(4, 1, instance="false"),
+    "an instance that was never announced": told(4, 1, instance="false"),
     "no instance": told(4, 1, instance=""),
     "a huge sequence": told(4, HUGE, instance="false"),
 }
 
 
 @pytest.mark.parametrize("forged", FORGERIES.values(), ids=FORGERIES)
-def test_a_verdict_of_an_instance_that_never_had_the_name_opens_no_gate(forged: PackageStatusMessage) -> None:
+def test_a_status_of_an_instance_that_never_held_the_name_opens_no_gate(forged: PackageStatusMessage) -> None:
     assert verdicts(Watching(forged, announcements=()), 4) == []
     assert verdicts(Watching(told(3, 1), forged), 4) == []
     it = Watching(told(3, 1), told(4, 2, Status.HELD), forged)
-    assert verdicts(it, 4) == [(4, Status.HELD)], "nor takes the place of a true one"
+    assert verdicts(it, 4) == [(4, Status.HELD)], "nor replaces a genuine one"
 
 
-def test_a_claim_that_is_refused_opens_no_gate_either() -> None:
+def test_a_status_of_an_instance_whose_claim_was_refused_opens_no_gate() -> None:
     it = Watching(told(4, 1, instance="false"), announcements=(said(), said(instance="false", offset=9)))
     assert verdicts(it, 4) == []
 
 
-def test_the_true_verdict_counts_though_a_forged_one_came_first() -> None:
+def test_the_genuine_status_counts_although_a_forged_one_came_first() -> None:
     it = Watching(told(4, 1, Status.HELD, instance="false"))
     assert verdicts(it, 4) == []
     it.statuses.append(told(4, 2))
     assert [(status.offset, status.status) for status in it.read().verdicts] == [(4, Status.IMPORTED)]
 
 
-def test_what_a_former_repository_told_counts_where_the_present_one_began_behind_it() -> None:
+def test_statuses_of_a_former_repository_count_up_to_where_the_present_one_began() -> None:
     statuses = (told(2, 7, instance="former"), told(5, 8, instance="former"))
     it = Watching(*statuses, announcements=(said(offset=3),))
-    assert verdicts(it, 1) == [(2, Status.IMPORTED)], "of the fifth the present one is yet to tell"
+    assert verdicts(it, 1) == [(2, Status.IMPORTED)], "the present one has not reported the fifth yet"
 
 
-def test_a_verdict_that_is_read_before_its_author_is_known_counts_once_that_is() -> None:
+def test_a_status_read_before_its_author_is_known_counts_once_it_is_known() -> None:
     it = Watching(told(7, 1, instance="new"))
     assert verdicts(it, 7) == []
     it.announcements += [said(State.STOPPED), said(instance="new")]
@@ -67,7 +65,7 @@ def test_a_verdict_that_is_read_before_its_author_is_known_counts_once_that_is()
 
 @pytest.mark.parametrize("sequence", [HUGE, MAX, 3])
 @pytest.mark.parametrize("time_ns", [0, HUGE, MAX])
-def test_no_forged_sequence_or_time_silences_the_golden_subscriber(sequence: int, time_ns: int) -> None:
+def test_no_forged_sequence_or_time_hides_later_statuses_of_the_golden_subscriber(sequence: int, time_ns: int) -> None:
     forged = replace(told(4, sequence, Status.HELD), time_ns=time_ns)
     it = Watching(told(3, 1), forged, replace(told(4, 2), time_ns=60))
     assert verdicts(it, 4) == [(4, Status.IMPORTED)]
@@ -84,7 +82,7 @@ def board(tmp_path: Path) -> Iterator[StatusBoard]:
 
 
 def tell(board: StatusBoard, offset: int, sequence: int, status: Status, **fields: Any) -> Record:
-    """What the subscriber ``edge`` tells, as its status sender writes it."""
+    """A status of the subscriber ``edge``, as its status sender writes it."""
     message = PackageStatusMessage(
         subscriber_instance="true", subscriber="edge", publisher="site", offset=offset, status=status,
         sequence=sequence, time_ns=fields.pop("time_ns", board.now_ns),
@@ -103,7 +101,7 @@ def failures(board: StatusBoard) -> list[int]:
 
 
 @pytest.mark.parametrize("offset", [HUGE, MAX, 40, -5])
-def test_a_failure_at_a_package_that_does_not_exist_is_shown_to_nobody(board: StatusBoard, offset: int) -> None:
+def test_a_failure_at_a_package_that_does_not_exist_is_not_shown(board: StatusBoard, offset: int) -> None:
     for _ in range(3):
         board.package()
     board.announce("edge", 3, subscriber_instance="true")
@@ -115,7 +113,7 @@ def test_a_failure_at_a_package_that_does_not_exist_is_shown_to_nobody(board: St
 
 @pytest.mark.parametrize("sequence", [HUGE, MAX, 5])
 @pytest.mark.parametrize("time_ns", [None, HUGE, MAX])
-def test_no_forged_number_or_time_keeps_later_failures_out_of_sight(
+def test_no_forged_number_or_time_hides_later_failures(
     board: StatusBoard, sequence: int, time_ns: int | None
 ) -> None:
     for _ in range(5):
@@ -130,7 +128,7 @@ def test_no_forged_number_or_time_keeps_later_failures_out_of_sight(
     assert failures(board) == [1, 3, 4]
 
 
-def test_a_number_that_leaps_hides_nothing_at_all(board: StatusBoard) -> None:
+def test_a_sequence_number_that_jumps_ahead_hides_no_failure(board: StatusBoard) -> None:
     for _ in range(5):
         board.package()
     tell(board, 1, 1, Status.REMOVED_FAILED)

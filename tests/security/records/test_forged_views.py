@@ -1,6 +1,4 @@
-"""Somebody who may write to the log says what is not so of a fleet. What is shown of it stays within what can be, and
-nobody is taken for live for ever.
-"""
+"""Forged announcements of a fleet on the log: what is shown stays possible, and no subscriber looks live for ever."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -23,7 +21,7 @@ from tests.unit.board.status.conftest import Board
 
 HUGE = 1 << 62
 LIVE_MAX_S = 900.0
-"""For so long may one word make somebody look live: three times the longest interval."""
+"""How long one announcement may make a subscriber look live: three times the longest interval."""
 
 
 @pytest.fixture
@@ -34,7 +32,7 @@ def board(tmp_path: Path) -> Iterator[Board]:
 
 
 def dated(board: Board, message: Any, time_ns: int, producer: str = "somebody") -> None:
-    """On the log with this time, as the clock of its host has it."""
+    """Append a message with this time to the log, as a host with that clock would."""
     record = new_record(message, record_id="r", time_ns=time_ns, producer=producer)
     real = board.log._clock
     board.log._clock = lambda: time_ns
@@ -50,7 +48,9 @@ def word(board: Board, name: str = "edge", instance: str = "false", **fields: An
 
 
 @pytest.mark.parametrize("interval_ms", [HUGE, (1 << 63) - 1, -1, -HUGE, 0])
-def test_an_interval_that_cannot_be_keeps_nobody_live_for_longer_than_any_other(board: Board, interval_ms: int) -> None:
+def test_an_impossible_interval_keeps_no_subscriber_live_longer_than_the_longest_one(
+    board: Board, interval_ms: int
+) -> None:
     board.announce("edge", 0, announce_interval_ms=interval_ms)
     assert board.row("edge").liveness == "live"
     board.pass_time(LIVE_MAX_S + 1)
@@ -66,7 +66,7 @@ def forgotten(board: Board, *, force: bool = False) -> None:
     assert all(row.name != "edge" for row in board.status().subscribers)
 
 
-def test_a_forged_word_every_second_keeps_nobody_from_freeing_the_name(board: Board) -> None:
+def test_a_name_can_be_freed_by_force_despite_a_forged_announcement_every_second(board: Board) -> None:
     for _ in range(5):
         board.announce("edge", 0, announce_interval_ms=HUGE)
         board.pass_time(1.0)
@@ -74,7 +74,7 @@ def test_a_forged_word_every_second_keeps_nobody_from_freeing_the_name(board: Bo
 
 
 @pytest.mark.parametrize("history", [True, False], ids=["in the newest records", "looked back for"])
-def test_a_word_that_is_dated_ahead_makes_nobody_look_live_with_each_start(board: Board, history: bool) -> None:
+def test_an_announcement_dated_ahead_does_not_look_live_after_a_restart(board: Board, history: bool) -> None:
     dated(board, word(board), board.now_ns + 10**18)
     board.pass_time(LIVE_MAX_S)
     for _ in range(3 if history else 20_005):
@@ -86,7 +86,7 @@ def test_a_word_that_is_dated_ahead_makes_nobody_look_live_with_each_start(board
     forgotten(board)
 
 
-def test_a_repeated_word_takes_no_name_that_an_ordinary_one_would_not_get(board: Board) -> None:
+def test_a_repeated_announcement_takes_no_name_that_a_first_one_would_not_get(board: Board) -> None:
     board.announce("edge", 0, subscriber_instance="true")
     board.announce("other", 0)
     assert board.row("edge").instance == "true"
@@ -97,7 +97,7 @@ def test_a_repeated_word_takes_no_name_that_an_ordinary_one_would_not_get(board:
         assert board.row("edge").instance == "true"
 
 
-def test_a_forgotten_word_that_is_repeated_forgets_nobody_who_spoke_since(board: Board) -> None:
+def test_repeating_a_forget_record_forgets_no_subscriber_that_has_announced_since(board: Board) -> None:
     board.announce("edge", 0)
     board.start()
     board.forget("edge")
@@ -111,7 +111,7 @@ def test_a_forgotten_word_that_is_repeated_forgets_nobody_who_spoke_since(board:
 
 
 @pytest.mark.parametrize("number", [HUGE, -HUGE])
-def test_a_publisher_that_says_to_be_held_up_is_shown_within_what_can_be(board: Board, number: int) -> None:
+def test_the_figures_of_a_throttled_publisher_are_shown_within_possible_bounds(board: Board, number: int) -> None:
     board.package()
     board.announce("edge", 0)
     said = ThrottledMessage(
@@ -131,7 +131,7 @@ def test_a_publisher_that_says_to_be_held_up_is_shown_within_what_can_be(board: 
     assert board.status().publishers[0].held_up == (), "nothing was said for long"
 
 
-def test_a_publisher_that_was_held_up_in_the_future_is_not_so_with_each_start(board: Board) -> None:
+def test_a_throttling_dated_ahead_is_not_shown_after_a_restart(board: Board) -> None:
     board.package()
     board.announce("edge", 0)
     said = ThrottledMessage(publisher="site", publisher_instance="false", subscriber="edge", backlog=5)
@@ -143,7 +143,7 @@ def test_a_publisher_that_was_held_up_in_the_future_is_not_so_with_each_start(bo
 
 
 @pytest.mark.parametrize("number", [HUGE, -HUGE, -1])
-def test_ages_and_durations_are_never_negative_nor_without_end(board: Board, number: int) -> None:
+def test_ages_and_durations_are_never_negative_or_endless(board: Board, number: int) -> None:
     board.package()
     durations = Histogram(counts=(number, 1), sum_us=number)
     board.announce(

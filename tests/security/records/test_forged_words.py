@@ -1,6 +1,4 @@
-"""Somebody who may write to the log says what is not so. Nothing that one record says loses content, or locks
-something for ever.
-"""
+"""Forged announcements on the log: no single record loses content or blocks something for ever."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -82,7 +80,7 @@ class Board:
         self.now_ns += DAY_NS
 
     async def trim(self, gone_days: float | None = None) -> int:
-        """Remove all that the gate lets go; the first package that is left."""
+        """Remove what the gate releases; returns the first package that is left."""
         gate = RetentionGate(GatePolicy("subscribers", gone_days), TOPICS)
         kept = await gate.keep_from(self.log, self.now_ns)
         return (await trim(self.log, TOPICS, Retention(below_offset=HUGE), kept, self.now_ns))[TOPICS.package]
@@ -129,7 +127,7 @@ FORGED_WORDS: dict[str, dict[str, Any]] = {
 
 
 @pytest.mark.parametrize("forged", FORGED_WORDS.values(), ids=FORGED_WORDS)
-def test_a_forged_word_lets_no_trim_remove_what_a_stopped_subscriber_needs(
+def test_a_forged_announcement_lets_no_trim_remove_what_a_stopped_subscriber_needs(
     on_board: Callable[[Scenario], None], forged: dict[str, Any]
 ) -> None:
     async def scenario(board: Board) -> None:
@@ -139,7 +137,7 @@ def test_a_forged_word_lets_no_trim_remove_what_a_stopped_subscriber_needs(
     on_board(scenario)
 
 
-def test_a_word_from_before_its_package_stays_a_lie_when_the_log_has_grown(
+def test_an_announcement_of_a_package_that_did_not_exist_yet_never_counts(
     on_board: Callable[[Scenario], None],
 ) -> None:
     async def scenario(board: Board) -> None:
@@ -151,7 +149,7 @@ def test_a_word_from_before_its_package_stays_a_lie_when_the_log_has_grown(
     on_board(scenario)
 
 
-def test_forgotten_by_a_forged_word_it_keeps_what_it_needs_for_a_day_and_for_good_once_it_speaks(
+def test_a_subscriber_forgotten_by_a_forged_record_keeps_its_packages_for_a_day_and_for_good_once_it_announces(
     on_board: Callable[[Scenario], None],
 ) -> None:
     async def scenario(board: Board) -> None:
@@ -169,7 +167,7 @@ def test_forgotten_by_a_forged_word_it_keeps_what_it_needs_for_a_day_and_for_goo
     on_board(scenario)
 
 
-def test_who_is_forgotten_is_free_after_a_day_also_when_topics_are_shortened_meanwhile(
+def test_packages_of_a_forgotten_subscriber_are_released_after_a_day_also_when_topics_are_shortened(
     on_board: Callable[[Scenario], None],
 ) -> None:
     async def scenario(board: Board) -> None:
@@ -184,7 +182,7 @@ def test_who_is_forgotten_is_free_after_a_day_also_when_topics_are_shortened_mea
     on_board(scenario)
 
 
-def test_a_word_that_is_dated_ahead_counts_no_longer_than_any_other(on_board: Callable[[Scenario], None]) -> None:
+def test_an_announcement_dated_ahead_counts_no_longer_than_any_other(on_board: Callable[[Scenario], None]) -> None:
     async def scenario(board: Board) -> None:
         now_ns, board.now_ns = board.now_ns, START_NS + 10_000 * DAY_NS
         await board.announce("false", "nobody", offset=-1)
@@ -197,7 +195,9 @@ def test_a_word_that_is_dated_ahead_counts_no_longer_than_any_other(on_board: Ca
     on_board(scenario)
 
 
-def test_what_another_repository_says_it_obeyed_removes_no_command(on_board: Callable[[Scenario], None]) -> None:
+def test_commands_that_another_repository_claims_to_have_carried_out_are_kept(
+    on_board: Callable[[Scenario], None]
+) -> None:
     async def scenario(board: Board) -> None:
         command = CommandMessage(subscriber_instance="true", subscriber="edge", clear=ClearCommand(offset=9))
         offset = await board.append(TOPICS.command, command)
@@ -214,7 +214,7 @@ def test_what_another_repository_says_it_obeyed_removes_no_command(on_board: Cal
     on_board(scenario)
 
 
-def test_an_archive_that_says_to_have_more_than_there_is_removes_nothing(on_board: Callable[[Scenario], None]) -> None:
+def test_an_archive_that_claims_more_than_there_is_removes_nothing(on_board: Callable[[Scenario], None]) -> None:
     async def scenario(board: Board) -> None:
         topics = (ArchivedTopic(topic=TOPICS.discovery, next=3),)
         await board.append(TOPICS.discovery, ArchivedMessage(topics=topics, place="/archive"))
@@ -229,7 +229,9 @@ def test_an_archive_that_says_to_have_more_than_there_is_removes_nothing(on_boar
     on_board(scenario)
 
 
-def test_an_archive_that_is_dated_ahead_holds_nothing_up_for_ever(on_board: Callable[[Scenario], None]) -> None:
+def test_an_archive_announcement_dated_ahead_does_not_block_trims_for_ever(
+    on_board: Callable[[Scenario], None]
+) -> None:
     async def scenario(board: Board) -> None:
         now_ns, board.now_ns = board.now_ns, START_NS + 10_000 * DAY_NS
         topics = (ArchivedTopic(topic=TOPICS.discovery, next=0),)
@@ -245,7 +247,7 @@ def test_an_archive_that_is_dated_ahead_holds_nothing_up_for_ever(on_board: Call
 
 
 @pytest.mark.parametrize("topic", [TOPICS.discovery, TOPICS.status])
-def test_a_record_that_nobody_can_read_keeps_no_topic_long_for_ever(
+def test_an_undecodable_record_does_not_keep_a_topic_long_for_ever(
     on_board: Callable[[Scenario], None], topic: str
 ) -> None:
     async def scenario(board: Board) -> None:
@@ -264,7 +266,7 @@ def test_a_record_that_nobody_can_read_keeps_no_topic_long_for_ever(
     on_board(scenario)
 
 
-def test_a_forged_repetition_takes_the_place_of_no_true_word(on_board: Callable[[Scenario], None]) -> None:
+def test_a_forged_repetition_replaces_no_genuine_announcement(on_board: Callable[[Scenario], None]) -> None:
     async def scenario(board: Board) -> None:
         true = (await board.log.read(TOPICS.discovery, 1, 1))[0]
         forged = new_record(
@@ -290,7 +292,7 @@ def test_a_forged_repetition_takes_the_place_of_no_true_word(on_board: Callable[
     on_board(scenario)
 
 
-def test_a_second_instance_that_took_its_claim_back_needs_nothing(on_board: Callable[[Scenario], None]) -> None:
+def test_a_second_instance_that_withdrew_its_claim_needs_no_packages(on_board: Callable[[Scenario], None]) -> None:
     async def scenario(board: Board) -> None:
         await board.announce(offset=PACKAGES - 1)
         await board.announce("second", offset=-1, state=State.STARTING)

@@ -1,4 +1,4 @@
-"""Whoever writes to the control topic without being a member changes nothing, and fills no memory."""
+"""A writer to the control topic that is not a member changes nothing and takes bounded memory."""
 
 from callboard.board.topology.opening import current
 from callboard.board.topology.reading import REFUSALS_MAX
@@ -8,7 +8,7 @@ from tests.unit.board.topology.cluster import TOPIC, Cluster, Stage, staged
 GARBAGE = 3 * REFUSALS_MAX
 
 
-def test_thousands_of_records_of_strangers_change_no_cluster_and_only_the_newest_are_remembered():
+def test_thousands_of_records_of_non_members_change_no_cluster_and_only_the_newest_are_remembered():
     cluster = Cluster("a", "b")
     cluster.settle()
 
@@ -29,7 +29,7 @@ def test_thousands_of_records_of_strangers_change_no_cluster_and_only_the_newest
     staged(work, cluster)
 
 
-def test_an_instance_that_joins_again_and_again_has_one_label():
+def test_an_instance_that_joins_repeatedly_has_one_label():
     cluster = Cluster("edge")
     for _ in range(50):
         cluster.restart("edge")

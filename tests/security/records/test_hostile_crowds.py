@@ -1,4 +1,4 @@
-"""Whoever can write to the log can invent anybody: a board still answers, and names only so many."""
+"""Records of invented subscribers and publishers: the board still answers, and names a bounded number of them."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
@@ -68,7 +68,9 @@ async def put(board: Callboard, topic: str, records: Sequence[NewRecord]) -> Non
 
 
 @pytest.mark.parametrize("count", [MANY, 200_000])
-def test_one_announcement_that_follows_everybody_holds_up_no_look_at_the_board(count: int, tmp_path: Path) -> None:
+def test_an_announcement_that_follows_countless_publishers_does_not_block_the_status(
+    count: int, tmp_path: Path
+) -> None:
     async def scenario(board: Callboard) -> None:
         hostile = announcement("evil", tuple(f"p{number}" for number in range(count)))
         await put(board, board.settings.topics.package, [record(package("site"), publisher="site")])
@@ -83,7 +85,7 @@ def test_one_announcement_that_follows_everybody_holds_up_no_look_at_the_board(c
     play(scenario, tmp_path)
 
 
-def test_what_an_announcement_has_too_much_of_is_left_out_of_it(tmp_path: Path) -> None:
+def test_oversized_fields_of_an_announcement_are_cut(tmp_path: Path) -> None:
     async def scenario(board: Callboard) -> None:
         states = tuple(SubscriberState(publisher=f"p{number}", offset=1) for number in range(100_000))
         counts = Histogram(counts=(1,) * 500_000)
@@ -103,7 +105,7 @@ def test_what_an_announcement_has_too_much_of_is_left_out_of_it(tmp_path: Path) 
     play(scenario, tmp_path)
 
 
-def test_thousands_of_invented_subscribers_and_publishers_leave_a_board_that_answers(tmp_path: Path) -> None:
+def test_a_board_with_thousands_of_invented_subscribers_and_publishers_still_answers(tmp_path: Path) -> None:
     async def scenario(board: Callboard) -> None:
         topics = board.settings.topics
         log_id = await board.log.identity(topics.package)
@@ -128,7 +130,7 @@ def test_thousands_of_invented_subscribers_and_publishers_leave_a_board_that_ans
     play(scenario, tmp_path)
 
 
-def test_the_longest_words_give_way_where_memory_has_no_room_and_not_those_of_others() -> None:
+def test_the_longest_announcements_are_dropped_first_when_memory_runs_out() -> None:
     def heard(said: DiscoveryMessage) -> Holder[Heard]:
         holder = Holder[Heard]()
         holder.hear(Heard.of(said, 1, 1, seen_ns=1, heard_s=1.0))
@@ -147,7 +149,7 @@ def test_the_longest_words_give_way_where_memory_has_no_room_and_not_those_of_ot
     assert len([each for each in roster.by_name() if each.said.subscriber.startswith("edge")]) == 100
 
 
-def test_error_queues_in_invented_names_are_only_so_many() -> None:
+def test_the_number_of_error_queues_is_bounded() -> None:
     queues, dropped = ErrorQueues(most=1000, most_queues=50), 0
     for number in range(500):
         dropped += queues.take(
@@ -161,7 +163,7 @@ def test_error_queues_in_invented_names_are_only_so_many() -> None:
     assert queues.concerned("IMPORTED", "s499/i")
 
 
-def test_packages_that_claim_more_than_there_can_be_are_added_up_to_what_a_column_holds() -> None:
+def test_sizes_that_no_package_can_have_do_not_overflow_the_total() -> None:
     columns, older = Columns(), Columns()
     for offset in range(10, 14):
         columns.append(offset, 1, 2**62)
@@ -172,7 +174,7 @@ def test_packages_that_claim_more_than_there_can_be_are_added_up_to_what_a_colum
     assert columns.total(0) > 2**62
 
 
-def test_a_page_of_packages_that_are_all_paths_is_short_and_an_agent_in_processes_goes_on(tmp_path: Path) -> None:
+def test_a_page_of_packages_with_countless_paths_is_short_and_its_agent_in_processes_survives(tmp_path: Path) -> None:
     async def scenario() -> None:
         async with asyncio.timeout(120), Callboard(
             "sqlite:///./board.db", base=tmp_path, runtime="processes"
@@ -194,7 +196,7 @@ def test_a_page_of_packages_that_are_all_paths_is_short_and_an_agent_in_processe
     asyncio.run(scenario())
 
 
-def test_an_answer_that_no_frame_can_hold_is_a_problem_of_the_question_and_not_of_the_agent(
+def test_an_answer_too_large_for_a_frame_fails_the_question_and_not_the_agent(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(frames, "MAX_FRAME", 1000)

@@ -1,4 +1,4 @@
-"""Whoever can write to the log can name any path: none is followed where it cannot lead, and none fills the memory."""
+"""Records with hostile paths: none leads out of the root, and none takes unbounded memory."""
 
 import itertools
 import tracemalloc
@@ -29,7 +29,7 @@ def package(*paths: str) -> PackageMessage:
 
 @pytest.mark.parametrize("path", NO_PATHS.values(), ids=NO_PATHS)
 @pytest.mark.parametrize("deep", [False, True])
-def test_a_package_with_what_is_no_path_cannot_be_decoded(path: str, deep: bool) -> None:
+def test_a_package_with_an_invalid_path_cannot_be_decoded(path: str, deep: bool) -> None:
     message = PackageMessage(
         publisher_instance="i", package_id="p", kind=Kind.ADD, paths=("/a",) if deep else (path,),
         deep_paths=(path,) if deep else (),
@@ -40,7 +40,7 @@ def test_a_package_with_what_is_no_path_cannot_be_decoded(path: str, deep: bool)
         open_record(record.at(7, 0), PackageMessage)
 
 
-def test_deep_paths_beside_those_that_are_set_aside_take_no_more_memory_than_their_record() -> None:
+def test_comparing_deep_paths_with_the_quarantine_takes_bounded_memory() -> None:
     deep = tuple(f"/{number}" + "/a" * (PATH_BYTES_MAX // 2 - 10) for number in range(600))
     held = tuple(
         HeldPackage(offset=number, publisher="site", package_id="p", kind=Kind.ADD, paths=deep[number * 20 :][:20])
@@ -56,7 +56,7 @@ def test_deep_paths_beside_those_that_are_set_aside_take_no_more_memory_than_the
         tracemalloc.stop()
 
 
-def test_trees_are_touched_at_above_and_below_their_paths_and_nowhere_else() -> None:
+def test_trees_are_touched_only_at_above_and_below_their_paths() -> None:
     names = ("a", "a-", "a0", "b")
     paths = ["/", *(f"/{'/'.join(its)}" for length in (1, 2, 3) for its in itertools.product(names, repeat=length))]
     for one in itertools.chain(itertools.combinations(paths, 1), itertools.combinations(paths[:25], 2)):

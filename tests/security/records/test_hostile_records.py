@@ -1,4 +1,4 @@
-"""Whoever can write to the log can write anything: no record ends an agent, or stops it for good."""
+"""Hostile records on the log: none ends an agent or blocks it for good."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -52,7 +52,7 @@ def play(scenario: Callable[[], Awaitable[None]], timeout_s: float = 20.0) -> No
 
 
 def record(event: Event, **headers: str) -> NewRecord:
-    """As anybody could write it: the headers are believed of nobody."""
+    """A record as any process could write it."""
     named = {"type": type(event).__name__, "version": "1.2"} | headers
     return NewRecord(payload=codec.encode(event), headers=tuple(named.items()))
 
@@ -84,7 +84,7 @@ async def told(board: Callboard) -> list[PackageStatusMessage | CommandResultMes
 
 
 async def works_on(board: Callboard, edge: Subscriber, tmp_path: Path) -> None:
-    """A package that is published now is imported, and its publisher is told."""
+    """A package that is published now is imported and reported."""
     published = await board.publisher("site").publish(site(tmp_path))
     await edge.caught_up()
 
@@ -100,7 +100,7 @@ async def works_on(board: Callboard, edge: Subscriber, tmp_path: Path) -> None:
 
 @hostile_texts
 @pytest.mark.parametrize("keys", [(), (KEY,)], ids=["unsigned", "signed"])
-def test_a_command_whose_id_no_header_can_hold_ends_nobody(
+def test_a_command_whose_id_fits_no_header_ends_no_agent(
     text: str, keys: tuple[SigningKey, ...], tmp_path: Path
 ) -> None:
     async def scenario() -> None:
@@ -126,7 +126,7 @@ def test_a_command_whose_id_no_header_can_hold_ends_nobody(
 
 @hostile_texts
 @pytest.mark.parametrize("field", ["package_id", "publisher"])
-def test_a_package_whose_names_no_header_can_hold_is_damaged_as_any_other(
+def test_a_package_whose_names_fit_no_header_counts_as_damaged(
     text: str, field: str, tmp_path: Path
 ) -> None:
     async def scenario() -> None:
@@ -157,7 +157,7 @@ def test_a_package_whose_names_no_header_can_hold_is_damaged_as_any_other(
 
 
 @hostile_texts
-def test_such_a_package_is_skipped_where_what_is_damaged_blocks(text: str, tmp_path: Path) -> None:
+def test_such_a_package_can_be_skipped_where_damaged_packages_block(text: str, tmp_path: Path) -> None:
     async def scenario() -> None:
         async with (
             Callboard("memory:", base=tmp_path) as board,
@@ -178,7 +178,7 @@ def test_such_a_package_is_skipped_where_what_is_damaged_blocks(text: str, tmp_p
 # Too much of anything.
 
 
-def test_what_an_older_version_left_in_the_outbox_is_told_as_far_as_a_record_can_hold_it() -> None:
+def test_oversized_statuses_of_an_older_version_are_cut_to_fit_a_record() -> None:
     statuses = [
         PackageStatusMessage(
             subscriber_instance="me", subscriber="edge-1", publisher=text, offset=sequence, package_id=text,
@@ -197,7 +197,7 @@ def test_what_an_older_version_left_in_the_outbox_is_told_as_far_as_a_record_can
     assert lines[3].reason.endswith("more characters)")
 
 
-def test_a_long_history_of_long_reasons_is_told_in_appends_that_the_smallest_log_takes() -> None:
+def test_many_long_statuses_are_appended_in_batches_that_fit_the_smallest_log() -> None:
     statuses = tuple(
         PackageStatusMessage(
             subscriber_instance="me", subscriber="edge-1", publisher="site", offset=sequence, package_id="p",
@@ -217,7 +217,7 @@ def test_a_long_history_of_long_reasons_is_told_in_appends_that_the_smallest_log
     assert max(size for _, size in sizes) < 1_000_000
 
 
-def test_a_reason_as_long_as_a_record_stops_neither_announcements_nor_what_waits_behind_it(tmp_path: Path) -> None:
+def test_a_reason_as_long_as_a_record_blocks_neither_announcements_nor_later_commands(tmp_path: Path) -> None:
     async def scenario() -> None:
         async with (
             Callboard("sqlite:///./board.db", base=tmp_path) as board,
@@ -241,7 +241,7 @@ def test_a_reason_as_long_as_a_record_stops_neither_announcements_nor_what_waits
     play(scenario)
 
 
-def test_a_verdict_as_long_as_a_record_stops_nobody_who_waits_for_it(tmp_path: Path) -> None:
+def test_a_status_as_long_as_a_record_does_not_block_a_staged_subscriber(tmp_path: Path) -> None:
     async def scenario() -> None:
         async with (
             Callboard("memory:", base=tmp_path) as board,
@@ -268,7 +268,7 @@ def test_a_verdict_as_long_as_a_record_stops_nobody_who_waits_for_it(tmp_path: P
     play(scenario)
 
 
-def test_packages_in_the_names_of_thousands_of_publishers_leave_room_for_an_announcement(tmp_path: Path) -> None:
+def test_a_subscriber_can_announce_itself_despite_packages_of_thousands_of_publishers(tmp_path: Path) -> None:
     async def scenario() -> None:
         async with Callboard("memory:", base=tmp_path) as board:
             hostile = [package(publisher=f"{number:-<999}") for number in range(3000)]

@@ -1,4 +1,4 @@
-"""A request is repeated under its id after the log has trimmed its package: what happened is said, not passed over."""
+"""A request is repeated under its id after its package was trimmed: the answer says what happened."""
 
 import asyncio
 from pathlib import Path
@@ -16,7 +16,7 @@ async def trim(board: Callboard, below: int) -> None:
     await board.log.trim(board.settings.topics.package, Retention(below_offset=below))
 
 
-def test_a_request_that_is_repeated_while_the_log_has_its_package_has_no_note(tmp_path: Path) -> None:
+def test_a_request_repeated_while_its_package_is_on_the_log_has_no_note(tmp_path: Path) -> None:
     async def scene() -> None:
         async with Callboard(f"sqlite:///{tmp_path}/board") as board:
             site = board.publisher("site")
@@ -27,7 +27,7 @@ def test_a_request_that_is_repeated_while_the_log_has_its_package_has_no_note(tm
     asyncio.run(scene())
 
 
-def test_the_publisher_that_shipped_it_says_that_it_is_trimmed_and_ships_nothing(tmp_path: Path) -> None:
+def test_the_publisher_that_shipped_a_trimmed_package_reports_that_and_ships_nothing(tmp_path: Path) -> None:
     async def scene() -> None:
         async with Callboard(f"sqlite:///{tmp_path}/board") as board:
             site = board.publisher("site")
@@ -44,7 +44,7 @@ def test_the_publisher_that_shipped_it_says_that_it_is_trimmed_and_ships_nothing
     asyncio.run(scene())
 
 
-def test_another_process_says_that_it_cannot_know_whether_it_ships_it_twice(tmp_path: Path) -> None:
+def test_another_process_warns_that_it_may_ship_the_package_twice(tmp_path: Path) -> None:
     async def scene() -> None:
         async with Callboard(f"sqlite:///{tmp_path}/board") as board:
             await board.publisher("site").delete(["/a"], request_id="r1")
@@ -55,13 +55,13 @@ def test_another_process_says_that_it_cannot_know_whether_it_ships_it_twice(tmp_
             assert again.offset == 3
             assert "shipped now, at offset 3: the log is trimmed up to offset 1" in again.note
             assert "if it was used before that, it is shipped twice" in again.note
-            assert (await board.publisher("site").delete(["/a"])).note == "", "nobody counts on an id"
+            assert (await board.publisher("site").delete(["/a"])).note == "", "the request has no id"
 
     asyncio.run(scene())
 
 
 @pytest.mark.parametrize(("offsets", "said"), [(1000, ""), (1001, "only the newest 1000 offsets were searched")])
-def test_a_log_without_keys_says_how_far_it_was_looked_through(offsets: int, said: str) -> None:
+def test_on_a_log_without_keys_the_note_says_how_far_it_was_searched(offsets: int, said: str) -> None:
     class WithoutKeys(MemoryLog):
         capabilities = Capability.TRIM  # type: ignore[assignment]
 

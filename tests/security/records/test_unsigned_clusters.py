@@ -9,7 +9,7 @@ from tests.unit.board.topology.cluster import TOPIC, Cluster, Stage, staged
 KEY = SigningKey("board", b"k" * 32)
 
 
-def test_a_command_is_signed_and_one_that_is_not_does_nothing():
+def test_a_board_signs_its_commands_and_ignores_unsigned_ones():
     cluster = Cluster("a", "b")
 
     async def work(stage: Stage) -> None:
@@ -26,7 +26,7 @@ def test_a_command_is_signed_and_one_that_is_not_does_nothing():
     staged(work, cluster, key=KEY)
 
 
-def test_a_snapshot_that_is_not_signed_is_not_read():
+def test_an_unsigned_snapshot_is_not_read():
     cluster, other = Cluster("a"), Cluster("evil")
 
     async def work(stage: Stage) -> None:

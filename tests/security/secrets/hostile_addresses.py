@@ -1,4 +1,4 @@
-"""Addresses with a password in them, as people write and mistype them, and what to look for in what is said of them."""
+"""Addresses with a password, as people write and mistype them, and the pieces that no message may contain."""
 
 import json
 import traceback
@@ -8,7 +8,7 @@ from urllib.parse import quote
 from hypothesis import strategies as st
 
 HALVES = ("Zq9xW7", "kTvB3n")
-"""The password has both, with whatever is hostile before, between and behind them."""
+"""The password has both, with hostile characters before, between and behind them."""
 PIECE = 4
 """As many letters of the password in a row tell something about it."""
 
@@ -74,7 +74,7 @@ def spellings() -> st.SearchStrategy[str]:
 
 
 def addresses() -> st.SearchStrategy[str]:
-    """URLs, connection strings and what neither is."""
+    """URLs, connection strings, and text that is neither."""
     scheme = st.sampled_from(["postgresql", "postgres", "postgre", "POSTGRESQL", "kafka", "s3", "http", "mysql"])
     apart = st.sampled_from(["://", ":/", ":", "//", ":///", ";//", "%3A//", ": //", "\\\\"])
     user = st.sampled_from(["ann", "", "an@n", "a/nn", "an%40n", "a n", "ann:12", "1"])
@@ -96,7 +96,7 @@ def addresses() -> st.SearchStrategy[str]:
 
 
 def pieces(password: tuple[str, ...] = HALVES) -> Iterator[str]:
-    """What may be nowhere."""
+    """The pieces of the password that may appear nowhere."""
     for half in password:
         folded = half.lower()
         yield from (folded[start : start + PIECE] for start in range(len(folded) - PIECE + 1))

@@ -1,4 +1,4 @@
-"""Passwords in addresses, however they are written: they are in nothing that is shown, logged or raised."""
+"""Passwords in addresses, however they are spelt, appear in nothing that is shown, logged or raised."""
 
 import asyncio
 import io
@@ -53,7 +53,7 @@ each_kind = pytest.mark.parametrize("address", [kind.format(SECRET) for kind in 
 
 
 def said_of(address: str) -> Iterator[str]:
-    """Everything that is said of an address by whoever takes one."""
+    """Every message about an address, from all code that takes one."""
     yield shown(address)
     yield place(address)
     for name in ("log", "blobs", "archive", "blobs_for"):
@@ -83,7 +83,7 @@ def said_of(address: str) -> Iterator[str]:
 
 
 def said_of_settings(address: str, folder: Path) -> Iterator[str]:
-    """What is said of a configuration with the address in it."""
+    """The messages about a configuration with the address in it."""
     text = json.dumps(address, ensure_ascii=False)
     for written in (
         f"log = {text}", f"blobs = {text}", f"log = [{text}]", f"log = [[{text}, 1]]", f"log = {{url = {text}}}",
@@ -103,7 +103,7 @@ def said_of_settings(address: str, folder: Path) -> Iterator[str]:
 
 
 def refusal(call: Callable[[], Any], *, fine: bool = False) -> str:
-    """What the error says with its traceback; or of what is made, if that is fine."""
+    """The error with its traceback; or the result, if there is no error."""
     try:
         made = call()
     except (CallboardError, TypeError) as error:
@@ -113,21 +113,21 @@ def refusal(call: Callable[[], Any], *, fine: bool = False) -> str:
 
 
 @each_kind
-def test_no_kind_of_address_betrays_its_password(address: str, tmp_path: Path) -> None:
+def test_no_kind_of_address_reveals_its_password(address: str, tmp_path: Path) -> None:
     assert [text for text in said_of(address) if betrayed(text)] == []
     assert [text for text in said_of_settings(address, tmp_path) if betrayed(text)] == []
 
 
 @settings(max_examples=150, deadline=None, derandomize=True)
 @given(address=addresses())
-def test_no_address_betrays_its_password(address: str) -> None:
+def test_no_address_reveals_its_password(address: str) -> None:
     assert [text for text in said_of(address) if betrayed(text)] == []
     assert shown(shown(address)) == shown(address)
 
 
 @settings(max_examples=20, deadline=None, derandomize=True)
 @given(address=addresses())
-def test_no_configuration_betrays_a_password(address: str, tmp_path_factory: pytest.TempPathFactory) -> None:
+def test_no_configuration_reveals_a_password(address: str, tmp_path_factory: pytest.TempPathFactory) -> None:
     folder = tmp_path_factory.mktemp("board")
     assert [text for text in said_of_settings(address, folder) if betrayed(text)] == []
 
@@ -138,7 +138,7 @@ def test_no_configuration_betrays_a_password(address: str, tmp_path_factory: pyt
      "sqlite:///./board.db", "sqlite:////srv/board.db", "memory:", "s3://bucket/a/b", "kafka://a:1,[::1]:2",
      "postgresql://db:5432/x", "postgresql:///x", "http://127.0.0.1:9000"],
 )  # fmt: skip
-def test_what_has_no_password_is_shown_as_it_is(address: str) -> None:
+def test_an_address_without_a_password_is_shown_as_it_is(address: str) -> None:
     assert is_shown_in_full(address)
 
 
@@ -155,7 +155,7 @@ def test_what_has_no_password_is_shown_as_it_is(address: str) -> None:
         ("/srv/postgresql:/ann:pw@db", "/srv/…"),
     ],
 )
-def test_of_an_address_the_scheme_the_hosts_the_port_and_the_path_are_shown(address: str, seen: str) -> None:
+def test_an_address_is_shown_with_scheme_hosts_port_and_path(address: str, seen: str) -> None:
     assert shown(address) == seen
 
 
@@ -166,7 +166,7 @@ def test_of_an_address_the_scheme_the_hosts_the_port_and_the_path_are_shown(addr
     value=spellings(), password=spellings(),
 )  # fmt: skip
 @example(key="sslmode", value=SECRET, password=SECRET)
-def test_no_driver_of_postgresql_betrays_a_password(key: str, value: str, password: str) -> None:
+def test_no_error_of_the_postgresql_driver_reveals_a_password(key: str, value: str, password: str) -> None:
     async def connect() -> None:
         server = Server.of(f"postgresql://ann:{password}@127.0.0.1:1,127.0.0.1:2/x?{key}={value}")
         assert not betrayed(repr(server))
@@ -179,12 +179,12 @@ def test_no_driver_of_postgresql_betrays_a_password(key: str, value: str, passwo
     assert not betrayed(told(caught.value))
 
 
-def test_no_part_of_a_password_is_looked_up_as_the_name_of_a_host() -> None:
+def test_no_part_of_a_password_is_resolved_as_a_host_name() -> None:
     with pytest.raises(ConfigError, match="%40 for @"):
         Server.of(f"postgresql://ann:pass@{SECRET}@db/x")
 
 
-def test_a_driver_that_repeats_the_url_is_not_repeated() -> None:
+def test_a_url_in_an_error_of_a_driver_is_not_shown() -> None:
     url = f"postgresql://ann:x{SECRET}@db:5432/site"
     said = f"Port could not be cast to integer value as 'x{SECRET}@db', in {url} or POSTGRESQL://ANN:{SECRET.upper()}"
     heard = masked(said, url)
@@ -192,7 +192,7 @@ def test_a_driver_that_repeats_the_url_is_not_repeated() -> None:
     assert heard.startswith("Port could not be cast to integer value as '…', in postgresql://db:5432/site")
 
 
-def test_no_traceback_in_json_has_the_values_of_variables() -> None:
+def test_a_traceback_in_json_contains_no_values_of_variables() -> None:
     def fail(_url: str) -> None:
         raise ConfigError("it failed")
 
@@ -210,7 +210,7 @@ def test_no_traceback_in_json_has_the_values_of_variables() -> None:
 
 
 @pytest.mark.parametrize(("log", "mode"), [(f"postgresql://a:{SECRET}@db/x", 0o600), ("sqlite:///./b.db", 0o644)])
-def test_a_configuration_with_a_password_is_for_its_user_alone(
+def test_only_its_user_may_read_a_configuration_with_a_password(
     log: str, mode: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -227,14 +227,14 @@ async def _made(_: object) -> None:
     pass
 
 
-def test_the_name_of_a_source_is_no_url_with_a_password() -> None:
+def test_the_name_of_a_source_contains_no_password_of_its_url() -> None:
     asked = {"source": "site", "source_name": f"https://ann:{SECRET}@git/site"}
     with pytest.raises(RequestRefused, match="a URL without user, password and options") as refused:
         requests.request(asked, {})
     assert not betrayed(told(refused.value))
 
 
-def test_no_digest_of_a_password_is_told() -> None:
+def test_no_digest_of_a_password_is_shown() -> None:
     urls = [
         f"postgresql://ann{password}@db/x?repository=edge{option}"
         for password in ("", f":{SECRET}", ":other") for option in ("", f"&sslpassword={SECRET}", "&p%61ssword=x")
@@ -243,7 +243,7 @@ def test_no_digest_of_a_password_is_told() -> None:
     assert len({subscriber_spool("edge", url, BASE) for url in urls}) == 1
 
 
-def test_a_backend_of_others_that_repeats_a_url_is_not_repeated(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_url_in_an_error_of_a_third_party_backend_is_not_shown(monkeypatch: pytest.MonkeyPatch) -> None:
     def open_theirs(url: str, _: Path) -> object:
         if url.startswith("theirs"):
             return urlsplit(url).port  # raises with a part of the URL
@@ -257,7 +257,7 @@ def test_a_backend_of_others_that_repeats_a_url_is_not_repeated(monkeypatch: pyt
     assert "no server for his://db/x" in said
 
 
-def test_no_command_makes_a_folder_that_is_called_like_an_address(
+def test_no_command_creates_a_folder_named_like_an_address(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -286,7 +286,7 @@ def test_an_address_in_the_wrong_setting_is_not_shown(
     assert not betrayed(capsys.readouterr())
 
 
-def test_no_traceback_of_a_bug_has_the_password_of_the_configuration(
+def test_the_traceback_of_a_bug_does_not_contain_the_configured_password(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     def fail(options: BoardOptions) -> None:

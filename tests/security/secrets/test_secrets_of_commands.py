@@ -1,4 +1,4 @@
-"""Passwords in what commands are given: nothing that they print, log, write down or put on the log has them."""
+"""Passwords in the input of commands appear in nothing that these print, log, write to files or append to the log."""
 
 import asyncio
 import json
@@ -51,7 +51,7 @@ class Typist:
         self.heard: list[str] = []
 
     def type(self, *words: str, end_s: float = 0.0, **environ: str) -> str:
-        """Run a command, which is asked to end after a while if it would run on; what it said."""
+        """The output of a command, which is asked to end after a while if it keeps running."""
         inherited = {name: value for name, value in os.environ.items() if not name.startswith("CALLBOARD_")}
         if end_s:
             said = self._stopped(words, inherited | environ, end_s)
@@ -73,7 +73,7 @@ class Typist:
             return process.communicate(timeout=DEADLINE_S)[0]
 
     def betrayals(self) -> list[str]:
-        """What was said with a piece of the password in it, and which files have one."""
+        """The output and the files that contain a piece of the password."""
         files = [path for path in self.folder.rglob("*") if path.is_file() and path.name != "callboard.toml"]
         found = [str(path) for path in files if betrayed(path.read_bytes().decode("latin-1"))]
         found += [str(path) for path in self.folder.rglob("*") if betrayed(path.name)]
@@ -94,7 +94,7 @@ def typist(tmp_path: Path, warm_start: WarmStart) -> Typist:
 
 
 @each_address
-def test_no_command_with_such_a_log_says_its_password(address: str, typist: Typist) -> None:
+def test_no_command_reveals_the_password_of_its_log(address: str, typist: Typist) -> None:
     typist.type("doctor", "--log", address, "-v")
     typist.type("init", f"--log={address}", end_s=6)
     typist.type("status", "-v", "--json", end_s=6, CALLBOARD_LOG=address)
@@ -102,7 +102,7 @@ def test_no_command_with_such_a_log_says_its_password(address: str, typist: Typi
 
 
 @each_address
-def test_no_command_with_such_a_repository_says_its_password(address: str, typist: Typist) -> None:
+def test_no_command_reveals_the_password_of_its_repository(address: str, typist: Typist) -> None:
     into = ("--log", LOG, "--into", address)
     typist.type("run", "subscriber", "edge", *into, "-v", end_s=6, CALLBOARD_LOGGING__FORMAT="json")
     typist.type("status", "--log", LOG, "--json")
@@ -113,7 +113,7 @@ def test_no_command_with_such_a_repository_says_its_password(address: str, typis
 
 
 @pytest.mark.parametrize("kind", ["a slash", "a connection string"])
-def test_no_command_that_is_misused_says_a_password(kind: str, typist: Typist) -> None:
+def test_no_misused_command_reveals_a_password(kind: str, typist: Typist) -> None:
     address = ADDRESSES[kind]
     typist.type("status", "--limit", address)
     typist.type("status", f"--loq={address}")
@@ -129,7 +129,7 @@ def test_no_command_that_is_misused_says_a_password(kind: str, typist: Typist) -
 
 
 @pytest.mark.parametrize("line", ["log = {}", "log = [{}]", "log = {}x", "[subscriber]\ninto = [{}]"])
-def test_no_configuration_that_is_wrong_says_a_password(line: str, typist: Typist) -> None:
+def test_no_error_in_a_configuration_reveals_a_password(line: str, typist: Typist) -> None:
     config = typist.folder / "callboard.toml"
     config.write_text(line.format(json.dumps(f"postgresql://ann@x:{SECRET}@127.0.0.1:1/x")))
     config.chmod(0o644)
@@ -138,7 +138,7 @@ def test_no_configuration_that_is_wrong_says_a_password(line: str, typist: Typis
     assert typist.betrayals() == []
 
 
-def test_the_doctor_tells_who_may_read_a_password(typist: Typist) -> None:
+def test_the_doctor_reports_who_may_read_a_password(typist: Typist) -> None:
     config = typist.folder / "callboard.toml"
     config.write_text(f'[subscriber]\ninto = "postgresql://ann:{SECRET}@127.0.0.1:1/x?repository=edge"\n')
     config.chmod(0o644)
@@ -150,7 +150,7 @@ def test_the_doctor_tells_who_may_read_a_password(typist: Typist) -> None:
     assert typist.betrayals() == []
 
 
-def test_no_process_of_an_agent_has_a_password_among_its_arguments(typist: Typist) -> None:
+def test_no_process_of_an_agent_has_a_password_in_its_arguments(typist: Typist) -> None:
     into = f"postgresql://ann:{SECRET}@127.0.0.1:1/x?repository=edge"
     (typist.folder / "callboard.toml").write_text(f'runtime = "processes"\n[subscriber]\ninto = "{into}"\n')
     process = subprocess.Popen(
@@ -181,7 +181,7 @@ def arguments_below(pid: int) -> list[str]:
 
 
 def on_the_log(folder: Path) -> list[Any]:
-    """The records that have a piece of the password, of all topics."""
+    """The records of all topics that contain a piece of the password."""
 
     async def read() -> list[Any]:
         log, topics, found = open_log(LOG, folder), Topics.with_prefix("callboard"), list[Any]()

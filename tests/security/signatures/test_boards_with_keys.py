@@ -1,4 +1,4 @@
-"""Somebody writes to the log of a board with keys, and has none: whatever he says there, nobody goes by it."""
+"""An attacker without a key writes to the log of a board with keys: every forged record is ignored."""
 
 import asyncio
 import time
@@ -49,7 +49,7 @@ def on_a_loop(test: Callable[..., Coroutine[Any, Any, None]]) -> Callable[..., N
 
 
 class Attacker:
-    """Writes to the log of a board, below all signatures."""
+    """Writes to the log of a board without signing."""
 
     def __init__(self, board: Callboard) -> None:
         log = board.log
@@ -91,7 +91,7 @@ async def publish(board: Callboard, folder: Path, name: str = "a", text: str = "
 
 @pytest.mark.proves("W30")
 @on_a_loop
-async def test_a_forged_announcement_keeps_nobody_from_his_name(board, tmp_path) -> None:
+async def test_a_forged_announcement_does_not_keep_a_subscriber_from_its_name(board, tmp_path) -> None:
     async with board() as it:
         await Attacker(it).says(TOPICS.discovery, announced("edge-1"), "edge-1/eve")
         async with it.subscriber("edge-1", into="./out") as edge:
@@ -102,7 +102,7 @@ async def test_a_forged_announcement_keeps_nobody_from_his_name(board, tmp_path)
 
 @pytest.mark.proves("W30")
 @on_a_loop
-async def test_a_forged_goodbye_stops_and_hides_nobody(board) -> None:
+async def test_a_forged_stop_neither_stops_nor_hides_a_subscriber(board) -> None:
     async with board() as it, it.subscriber("edge-1", into="./out") as edge:
         said = await edge.report()
         await Attacker(it).says(TOPICS.discovery, replace(said, state=State.STOPPED), f"edge-1/{said.host}")
@@ -112,7 +112,7 @@ async def test_a_forged_goodbye_stops_and_hides_nobody(board) -> None:
 
 @pytest.mark.proves("W30")
 @on_a_loop
-async def test_a_flood_of_forged_orders_has_few_answers(board) -> None:
+async def test_a_flood_of_forged_commands_gets_few_answers(board) -> None:
     async with board() as it, it.subscriber("edge-1", into="./out", editable=True) as edge:
         await edge.caught_up()
         instance = (await edge.report()).subscriber_instance
@@ -128,7 +128,7 @@ async def test_a_flood_of_forged_orders_has_few_answers(board) -> None:
 
 @pytest.mark.proves("W30")
 @on_a_loop
-async def test_a_forged_forgetting_forgets_nobody(board) -> None:
+async def test_a_forged_forget_has_no_effect(board) -> None:
     async with board() as it, it.subscriber("edge-1", into="./out"):
         await Attacker(it).says(TOPICS.discovery, ForgottenMessage(subscriber="edge-1", author="eve"))
         assert [row.name for row in (await it.status()).subscribers] == ["edge-1"]
@@ -136,7 +136,7 @@ async def test_a_forged_forgetting_forgets_nobody(board) -> None:
 
 @pytest.mark.proves("W30")
 @on_a_loop
-async def test_a_forged_status_brings_nothing_into_an_error_queue_and_is_told(board, tmp_path) -> None:
+async def test_a_forged_status_puts_nothing_into_an_error_queue_and_is_reported(board, tmp_path) -> None:
     async with board() as it, it.subscriber("edge-1", into="./out", editable=True) as edge:
         offset = await publish(it, tmp_path)
         await edge.caught_up()
@@ -153,7 +153,7 @@ async def test_a_forged_status_brings_nothing_into_an_error_queue_and_is_told(bo
 
 @pytest.mark.proves("W30")
 @on_a_loop
-async def test_a_forged_verdict_of_the_golden_subscriber_lets_nothing_through(board, tmp_path) -> None:
+async def test_a_forged_status_of_the_golden_subscriber_lets_nothing_through(board, tmp_path) -> None:
     async with board() as it, it.subscriber("edge-0", into="./golden", editable=True) as golden:
         await golden.caught_up()
         await it.pause("edge-0")
@@ -174,7 +174,7 @@ async def test_a_forged_verdict_of_the_golden_subscriber_lets_nothing_through(bo
 
 @pytest.mark.proves("W30")
 @on_a_loop
-async def test_a_forged_event_mark_swallows_no_event(board, tmp_path) -> None:
+async def test_a_forged_event_mark_suppresses_no_event(board, tmp_path) -> None:
     async with board(publishing=Publishing(events=("created",))) as it:
         log_id = await it.log.identity(TOPICS.package)
         marks = tuple(Mark(kind=kind, log_id=log_id, offset=99) for kind in ("created", "queued"))
@@ -189,7 +189,7 @@ async def test_a_forged_event_mark_swallows_no_event(board, tmp_path) -> None:
 
 @pytest.mark.proves("W30")
 @on_a_loop
-async def test_a_forged_word_of_an_archive_gives_nothing_away(board, tmp_path) -> None:
+async def test_a_forged_announcement_of_an_archive_is_ignored(board, tmp_path) -> None:
     async with board() as it:
         await it.publisher("site").start()
         forged = ArchivedMessage(topics=(ArchivedTopic(topic=TOPICS.status, next=0),), place="s3://eve", time_ns=1)
@@ -202,7 +202,7 @@ async def test_a_forged_word_of_an_archive_gives_nothing_away(board, tmp_path) -
 
 @pytest.mark.proves("W30")
 @on_a_loop
-async def test_an_old_pause_means_nothing_to_a_rebuilt_subscriber_nor_does_a_copy_of_it(board, tmp_path) -> None:
+async def test_a_rebuilt_subscriber_ignores_an_old_pause_and_copies_of_it(board, tmp_path) -> None:
     async with board() as it:
         async with it.subscriber("edge-1", into="./out-1") as edge:
             await edge.caught_up()
@@ -225,7 +225,7 @@ async def test_an_old_pause_means_nothing_to_a_rebuilt_subscriber_nor_does_a_cop
 
 @pytest.mark.proves("W30")
 @on_a_loop
-async def test_with_keys_nobody_pauses_whoever_comes_not_even_with_force(board) -> None:
+async def test_with_keys_a_subscriber_that_does_not_exist_yet_cannot_be_paused_even_by_force(board) -> None:
     async with board() as it:
         with pytest.raises(RequestRefused, match="no subscriber 'edge-9'") as refused:
             await it.pause("edge-9", force=True)

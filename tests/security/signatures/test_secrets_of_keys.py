@@ -25,7 +25,7 @@ MISTAKES = {
 
 
 @pytest.mark.parametrize("mistake", MISTAKES.values(), ids=MISTAKES)
-def test_a_secret_in_place_of_a_keys_file_is_not_repeated(
+def test_a_secret_in_place_of_a_key_file_is_not_repeated(
     mistake: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)

@@ -1,4 +1,4 @@
-"""Somebody can write to the log, and has none of the board's keys: what he writes, alters or copies does not count."""
+"""An attacker without a key can write to the log: forged, altered and copied records do not count."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
@@ -43,7 +43,7 @@ def on_a_loop(test: Callable[..., Coroutine[Any, Any, None]]) -> Callable[..., N
 
 
 class Clock:
-    """Moves when it is told to."""
+    """Moves only when a test moves it."""
 
     now_ns = NOON_NS
 
@@ -52,7 +52,7 @@ class Clock:
 
 
 class Place:
-    """A log below, which anybody can write to, and views of it by those who have keys."""
+    """A raw log, which any process can write to, and views of it by processes with keys."""
 
     def __init__(self, raw: Log, clock: Clock) -> None:
         self.raw, self.clock = raw, clock
@@ -92,7 +92,7 @@ def word(text: str = "pause", key: str = "") -> NewRecord:
 
 
 async def judged(log: Log, topic: str = TOPIC, start: int = 1) -> dict[int, str]:
-    """By offset, why a record does not count; read one at a time, as whoever follows the topic does."""
+    """By offset, why a record does not count; read one at a time, as a follower of the topic does."""
     found: dict[int, str] = {}
     while records := await log.read(topic, start, 1):
         found[records[0].offset] = distrust_of(records[0])
@@ -101,7 +101,7 @@ async def judged(log: Log, topic: str = TOPIC, start: int = 1) -> dict[int, str]
 
 
 async def verdict(place: Place, offset: int, topic: str = TOPIC) -> str:
-    """Why the record does not count: the same for who has read all before it, and for who begins there."""
+    """Why the record does not count: the same for a reader of all records before it as for one that starts there."""
     (found,) = [distrust_of(record) for record in await place.view().read(topic, offset, 1)]
     assert (await judged(place.view(), topic, (await place.raw.bounds(topic)).first))[offset] == found
     return found
@@ -112,7 +112,7 @@ async def verdict(place: Place, offset: int, topic: str = TOPIC) -> str:
 
 @pytest.mark.proves("W30")
 @on_a_loop
-async def test_what_is_signed_is_read_as_it_was_written_and_what_is_not_counts_for_nothing(place) -> None:
+async def test_signed_records_are_read_as_written_and_unsigned_ones_are_ignored(place) -> None:
     async with place() as it:
         await it.view().append(TOPIC, [word()])
         await it.raw.append(TOPIC, [word("forged")])
@@ -143,7 +143,7 @@ async def test_what_is_signed_is_read_as_it_was_written_and_what_is_not_counts_f
     ],
 )
 @on_a_loop
-async def test_whatever_is_altered_in_a_record_it_does_not_count(place, alter) -> None:
+async def test_a_record_altered_anywhere_does_not_count(place, alter) -> None:
     async with place() as it:
         await it.view().append(TOPIC, [word()])
         genuine = await it.at(1)
@@ -155,7 +155,7 @@ async def test_whatever_is_altered_in_a_record_it_does_not_count(place, alter) -
 
 @pytest.mark.proves("W30")
 @on_a_loop
-async def test_bytes_cannot_move_between_headers_and_payload(place) -> None:
+async def test_moving_bytes_between_headers_and_payload_invalidates_the_signature(place) -> None:
     async with place() as it:
         await it.view().append(TOPIC, [NewRecord(payload=b"ab", headers=(("type", "x"),))])
         (_, (name, signature)) = (await it.at(1)).headers
@@ -166,7 +166,7 @@ async def test_bytes_cannot_move_between_headers_and_payload(place) -> None:
 
 @pytest.mark.proves("W30")
 @on_a_loop
-async def test_a_stranger_with_a_key_of_his_own_counts_for_nothing_whatever_he_calls_it(place) -> None:
+async def test_a_record_signed_with_an_unknown_key_is_ignored_under_any_key_name(place) -> None:
     async with place() as it:
         stranger = SigningKey("ops", b"x" * 32)
         await it.view(stranger, ()).append(TOPIC, [word()])
@@ -180,7 +180,7 @@ async def test_a_stranger_with_a_key_of_his_own_counts_for_nothing_whatever_he_c
 
 @pytest.mark.proves("W30")
 @on_a_loop
-async def test_a_record_is_worth_nothing_on_another_topic(place) -> None:
+async def test_a_signature_is_invalid_on_another_topic(place) -> None:
     async with place() as it:
         await it.view().append(TOPIC, [word()])
         offset = await it.again(await it.at(1), TOPICS.status)
@@ -189,7 +189,7 @@ async def test_a_record_is_worth_nothing_on_another_topic(place) -> None:
 
 @pytest.mark.proves("W30")
 @on_a_loop
-async def test_a_record_is_worth_nothing_on_another_board_with_the_same_names_and_keys(place) -> None:
+async def test_a_signature_is_invalid_on_another_board_with_the_same_names_and_keys(place) -> None:
     async with place() as it:
         await it.view().append(TOPIC, [word()])
         other = Place(MemoryLog(it.clock), it.clock)
@@ -201,7 +201,7 @@ async def test_a_record_is_worth_nothing_on_another_board_with_the_same_names_an
 
 @pytest.mark.proves("W30")
 @on_a_loop
-async def test_a_record_is_worth_nothing_on_a_log_that_was_made_again(tmp_path) -> None:
+async def test_a_signature_is_invalid_on_a_recreated_log(tmp_path) -> None:
     clock = Clock()
     before, after = (Place(SqliteLog(tmp_path / name, clock), clock) for name in ("before", "after"))
     for each in (before, after):
@@ -216,7 +216,7 @@ async def test_a_record_is_worth_nothing_on_a_log_that_was_made_again(tmp_path) 
 @pytest.mark.proves("W30")
 @pytest.mark.parametrize("later_s", [0, 10, 299, 301, 86_400])
 @on_a_loop
-async def test_a_copy_counts_for_nothing_however_soon_it_comes_and_wherever_its_reader_begins(place, later_s) -> None:
+async def test_a_copied_record_is_ignored_at_any_time_and_from_any_starting_offset(place, later_s) -> None:
     async with place() as it:
         await it.view().append(TOPIC, [word(), word("resume")])
         it.clock.now_ns += later_s * S
@@ -227,7 +227,7 @@ async def test_a_copy_counts_for_nothing_however_soon_it_comes_and_wherever_its_
 
 @pytest.mark.proves("W30")
 @on_a_loop
-async def test_a_copy_of_what_was_trimmed_away_is_told_by_what_was_signed_since_even_with_a_false_time(place) -> None:
+async def test_a_copy_of_a_trimmed_record_is_recognised_by_later_signatures_even_with_a_false_time(place) -> None:
     async with place() as it:
         log = it.view()
         await log.append(TOPIC, [word()])
@@ -235,13 +235,13 @@ async def test_a_copy_of_what_was_trimmed_away_is_told_by_what_was_signed_since_
         it.clock.now_ns += 3 * SKEW_NS
         await log.append(TOPIC, [word("resume"), word("other")])
         await it.raw.trim(TOPIC, Retention(below_offset=3))
-        it.clock.now_ns = old.time_ns  # who writes to the log himself gives records the time that he likes
+        it.clock.now_ns = old.time_ns  # a writer to the log can give records any time
         assert "copy of an old one" in await verdict(it, await it.again(old))
 
 
 @pytest.mark.proves("W30")
 @on_a_loop
-async def test_a_copy_far_behind_its_original_is_told_by_its_place(tmp_path) -> None:
+async def test_a_copy_far_behind_its_original_is_recognised_by_its_offset(tmp_path) -> None:
     clock = Clock()
     log = MemoryLog(clock)
     it = Place(log, clock)
@@ -255,7 +255,7 @@ async def test_a_copy_far_behind_its_original_is_told_by_its_place(tmp_path) -> 
 
 
 @on_a_loop
-async def test_what_is_remembered_of_signatures_is_bounded_and_still_enough(tmp_path) -> None:
+async def test_copies_are_recognised_with_a_bounded_memory_of_signatures(tmp_path) -> None:
     clock = Clock()
     log = MemoryLog(clock)
     it = Place(log, clock)
@@ -275,7 +275,7 @@ async def test_what_is_remembered_of_signatures_is_bounded_and_still_enough(tmp_
 
 
 @on_a_loop
-async def test_two_records_that_say_the_same_are_no_copies_of_each_other(place) -> None:
+async def test_two_records_with_equal_content_are_not_copies_of_each_other(place) -> None:
     async with place() as it:
         log = it.view()
         await log.append(TOPIC, [word(), word()])
@@ -289,7 +289,7 @@ async def test_two_records_that_say_the_same_are_no_copies_of_each_other(place) 
 @pytest.mark.proves("W30")
 @pytest.mark.parametrize("step_s", [-301, 301])
 @on_a_loop
-async def test_the_clock_of_a_signer_may_differ_from_the_log_by_five_minutes(place, step_s) -> None:
+async def test_the_clock_of_a_signer_may_differ_from_that_of_the_log_by_five_minutes(place, step_s) -> None:
     async with place() as it:
         near, far = Clock(), Clock()
         near.now_ns += step_s * S - step_s // 301 * 2 * S
@@ -301,7 +301,7 @@ async def test_the_clock_of_a_signer_may_differ_from_the_log_by_five_minutes(pla
 
 
 @on_a_loop
-async def test_a_clock_that_is_set_back_an_hour_silences_nobody(place) -> None:
+async def test_records_signed_after_a_clock_is_set_back_an_hour_still_count(place) -> None:
     async with place() as it:
         log = it.view()
         await log.append(TOPIC, [word()])
@@ -313,7 +313,7 @@ async def test_a_clock_that_is_set_back_an_hour_silences_nobody(place) -> None:
 
 @pytest.mark.proves("W30")
 @on_a_loop
-async def test_a_process_whose_clock_is_an_hour_ahead_silences_no_other(place) -> None:
+async def test_a_process_with_its_clock_an_hour_ahead_invalidates_no_records_of_others(place) -> None:
     async with place() as it:
         log = it.view()
         await log.append(TOPIC, [word()])
@@ -325,7 +325,7 @@ async def test_a_process_whose_clock_is_an_hour_ahead_silences_no_other(place) -
 
 
 @on_a_loop
-async def test_what_waited_on_the_log_for_a_week_counts(place) -> None:
+async def test_a_record_that_is_first_read_after_a_week_counts(place) -> None:
     async with place() as it:
         await it.view().append(TOPIC, [word()])
         it.clock.now_ns += 7 * 86_400 * S
@@ -337,7 +337,7 @@ async def test_what_waited_on_the_log_for_a_week_counts(place) -> None:
 
 @pytest.mark.proves("W30")
 @on_a_loop
-async def test_after_a_topic_was_replaced_old_records_count_for_nothing_and_new_ones_do_within_seconds() -> None:
+async def test_after_a_topic_was_replaced_old_records_are_ignored_and_new_ones_count_within_seconds() -> None:
     clock = Clock()
     raw = MemoryLog(clock)
     await raw.ensure(TOPIC)
@@ -358,7 +358,7 @@ async def test_after_a_topic_was_replaced_old_records_count_for_nothing_and_new_
 
 
 @on_a_loop
-async def test_a_reader_that_knew_the_former_topic_believes_the_new_one_at_once() -> None:
+async def test_a_reader_that_knew_the_former_topic_accepts_the_new_one_at_once() -> None:
     clock = Clock()
     raw = MemoryLog(clock)
     await raw.ensure(TOPIC)
@@ -378,7 +378,7 @@ async def test_a_reader_that_knew_the_former_topic_believes_the_new_one_at_once(
 
 @pytest.mark.proves("W30")
 @on_a_loop
-async def test_nobody_takes_the_place_of_a_record_by_guessing_its_key(place) -> None:
+async def test_guessing_the_key_of_a_record_does_not_replace_it(place) -> None:
     async with place() as it:
         await it.raw.append(TOPIC, [word("squatter", key="edge-1/7")])
         log = it.view()
@@ -389,7 +389,7 @@ async def test_nobody_takes_the_place_of_a_record_by_guessing_its_key(place) -> 
 
 
 @on_a_loop
-async def test_forged_records_are_counted_once_and_a_flood_of_them_is_a_line_a_minute(place) -> None:
+async def test_forged_records_are_counted_once_and_a_flood_logs_one_line_a_minute(place) -> None:
     with capture_logs() as lines:
         await _flood(place, lines)
 
@@ -422,7 +422,7 @@ async def test_packages_are_not_signed(place) -> None:
 
 @pytest.mark.proves("W30")
 @on_a_loop
-async def test_keys_are_rolled_out_in_two_steps_and_nobody_is_ignored_meanwhile(place) -> None:
+async def test_keys_are_rolled_out_in_two_steps_without_ignoring_any_process(place) -> None:
     async with place() as it:
         old, signs, demands = it.raw, it.view(trusted=()), it.view()
         await old.append(TOPIC, [word()])
@@ -458,7 +458,7 @@ async def test_keys_are_changed_one_process_at_a_time(place) -> None:
 
 @pytest.mark.parametrize("same", [True, False])
 @on_a_loop
-async def test_what_was_archived_counts_again_where_it_takes_the_place_of_the_log_it_was_on(place, same) -> None:
+async def test_archived_records_count_again_on_a_log_restored_with_its_identity(place, same) -> None:
     async with place() as it:
         await it.view().append(TOPIC, [word(), word("resume")])
         archived = [Returned(record, None) for record in await it.raw.read(TOPIC, 1)]

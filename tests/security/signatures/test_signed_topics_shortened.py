@@ -1,4 +1,4 @@
-"""Topics with signed records are shortened by those who can sign again what they repeat, and by nobody else."""
+"""Only processes that can sign what they repeat shorten topics with signed records."""
 
 import asyncio
 from typing import Any
@@ -25,7 +25,7 @@ LIMITS = ShorteningLimits(records=5, slack=5, announced_s=60.0, told_s=60.0, pen
 
 
 class Clock:
-    """Moves when it is told to."""
+    """Moves only when a test moves it."""
 
     now_ns = 1_800_000_000 * S
 
@@ -55,7 +55,7 @@ async def say(log: Log, said: DiscoveryMessage) -> None:
 
 
 @pytest.mark.proves("W30")
-def test_topics_are_shortened_to_what_is_signed_and_that_is_signed_again() -> None:
+def test_shortening_a_topic_keeps_only_signed_records_and_signs_them_again() -> None:
     async def work() -> dict[str, str]:
         clock = Clock()
         raw = await opened(clock)
@@ -65,7 +65,7 @@ def test_topics_are_shortened_to_what_is_signed_and_that_is_signed_again() -> No
         for _ in range(50):
             clock.now_ns += 10 * S
             await say(log, announced("edge-1", subscriber_instance="true"))
-            await say(raw, announced("nobody"))
+            await say(raw, announced("forged"))
         done = await Shortener(SharedTail(signing(raw, clock))).run(TOPICS, LIMITS, clock())
         assert done.removed[TOPICS.discovery] > 50, done
         roll = LastAnnouncements(TOPICS.discovery)
@@ -75,7 +75,7 @@ def test_topics_are_shortened_to_what_is_signed_and_that_is_signed_again() -> No
     assert asyncio.run(work()) == {"away": "true", "edge-1": "true"}
 
 
-def test_a_process_without_keys_removes_nothing_whose_signature_it_cannot_renew() -> None:
+def test_a_process_without_keys_removes_no_record_whose_signature_it_cannot_renew() -> None:
     async def work() -> tuple[Bounds, Bounds]:
         clock = Clock()
         raw = await opened(clock)
