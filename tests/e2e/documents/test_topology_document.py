@@ -10,9 +10,17 @@ from pathlib import Path
 import pytest
 
 from callboard import LeaderReplaced, Token, TopologyEventKind, diff
+from callboard.actors.topology.announcements.connector import Timing
+from callboard.actors.topology.member.proposer import RANK_S
+from callboard.actors.topology.member.settings import KEEP_RECORDS, SNAPSHOT_EVERY
 from callboard.backends.repositories import open_repository
 from callboard.board.member.member import Member
-from callboard.board.member.options import PROFILES
+from callboard.board.member.options import EVENT_DELAY_S, PROFILES
+from callboard.connectors.envelope import PACKED_BYTES_MAX, PLAIN_BYTES_MAX, RATIO_MAX
+from callboard.connectors.outgoing import CLOCKS_MS_MAX
+from callboard.connectors.server import CONNECTIONS_MAX
+from callboard.messages.topology.connector_limits import CLUSTERS_MAX, INSTANCES_MAX, PATH_MAX
+from callboard.messages.topology.limits import PROPERTIES_BYTES_MAX, PROPERTIES_MAX, VALUE_BYTES_MAX
 from callboard.messages.topology.member_mail import MemberProblem
 
 TEXT = (Path(__file__).resolve().parents[3] / "docs" / "topology.md").read_text(encoding="utf-8")
@@ -50,6 +58,26 @@ def test_the_timing_in_the_document_is_that_of_the_profiles() -> None:
     assert f"its lease, `lease_s` ({usual.lease_s:g} s), which it renews every `renew_s` ({usual.renew_s:g} s)" in words
     assert f'`profile="fast"` stands for {fast.lease_s:g} s and {fast.renew_s:g} s,' in words
     assert f'`"wan"` for {wan.lease_s:g} s and {wan.renew_s:g} s' in words
+
+
+KIB, MIB, USUAL = 1 << 10, 1 << 20, Timing()
+NUMBERS = [
+    f"up to {PROPERTIES_MAX} names and values, {VALUE_BYTES_MAX / KIB:g} KiB each, {PROPERTIES_BYTES_MAX >> 10} KiB",
+    f"Changes within `min_event_delay_s` ({EVENT_DELAY_S:g} s) of the first",
+    f"each other one {RANK_S:g} s later",
+    f"a snapshot every {SNAPSHOT_EVERY:,} records, and trims what is {KEEP_RECORDS:,} records older",
+    f"every `interval_ms` ({USUAL.interval_ms / 1000:g} s)",
+    f"up to `stable_factor` ({USUAL.stable_factor}) times",
+    f"{PACKED_BYTES_MAX / MIB:g} MiB compressed, {PLAIN_BYTES_MAX / MIB:g} MiB or {RATIO_MAX} times as much inflated",
+    f"{CLUSTERS_MAX} clusters, {INSTANCES_MAX:,} instances and {PATH_MAX} steps",
+    f"There are {CONNECTIONS_MAX} connections",
+    f"when that is more than {CLOCKS_MS_MAX / 1000:g} s",
+]
+
+
+@pytest.mark.parametrize("words", NUMBERS)
+def test_the_numbers_in_the_document_are_those_of_the_program(words: str) -> None:
+    assert words in " ".join(TEXT.split())
 
 
 def test_every_code_with_which_a_membership_may_end_is_in_the_document() -> None:

@@ -18,7 +18,7 @@ QUICK_BUGS = {"the fence admits former leaders": range(40), "a replaced log is n
 """Bugs, and seeds that find them. ``callboard simulate --clusters --planted`` hunts for all from the first seed on."""
 
 
-@pytest.mark.proves("T96")
+@pytest.mark.proves("T17", "T27", "T31", "T96")
 @pytest.mark.parametrize("seed", range(8))
 def test_members_agree_and_no_former_leader_writes_whatever_happens(seed: int) -> None:
     outcome = run_seed(seed)
