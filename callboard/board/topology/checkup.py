@@ -2,13 +2,14 @@
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
+from functools import partial
 
 from callboard.actors.topology.proposing import overdue
 from callboard.actors.topology.verdict import Reason
 from callboard.backends.examination import CLOCK_SKEW_MAX_S, Finding, advice, ok, problem
 from callboard.board.context import BoardContext
-from callboard.board.topology.opening import newest_reading
-from callboard.board.topology.reading import RECENT_RECORDS, Reading
+from callboard.board.topology.opening import opened
+from callboard.board.topology.reading import RECENT_RECORDS, Reading, newest_start
 from callboard.board.topology.view import ClusterReport, report
 from callboard.board.topology.wording import named
 from callboard.messages.topology.cluster_state import ClusterState
@@ -31,7 +32,7 @@ REMEDIES = {
 
 async def examine_cluster(board: BoardContext) -> list[Finding]:
     """Examine the cluster, and its newest records; nothing if there is no cluster."""
-    reading = await newest_reading(board, RECENT_RECORDS)
+    reading = await opened(board, partial(newest_start, recent=RECENT_RECORDS))
     if reading is None:
         return []
     await reading.catch_up()

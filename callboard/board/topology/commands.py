@@ -5,6 +5,7 @@ on the log, and never after a change that its author did not know of.
 """
 
 import asyncio
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 
@@ -15,6 +16,7 @@ from callboard.board.topology.opening import current
 from callboard.board.topology.reading import Reading
 from callboard.board.topology.wording import command as words
 from callboard.board.topology.wording import named
+from callboard.door.limits import ANSWER_S
 from callboard.door.names import suggestion
 from callboard.errors import OffsetOutOfRange, RequestRefused, SchemaTooNew, Undecodable
 from callboard.messages.event import Event
@@ -48,9 +50,12 @@ class ClusterCommandResult:
 
 
 async def carry_out(
-    board: BoardContext, reason: str, author: str, timeout_s: float, **command: Event
+    board: BoardContext, command: Mapping[str, Event], reason: str = "", author: str = "", timeout_s: float = ANSWER_S
 ) -> ClusterCommandResult:
-    """Append the command, if the rules accept it in the present state, and read the verdict on it."""
+    """Append the command if the rules accept it in the present state, and read the verdict on it.
+
+    ``command`` has it under the name of its field of ``AdminMessage``.
+    """
     reading = await current(board)
     state = demand_cluster(reading)
     assert reading is not None, "there is a cluster"

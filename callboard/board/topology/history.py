@@ -7,8 +7,8 @@ from collections.abc import AsyncGenerator
 from callboard.board.context import BoardContext
 from callboard.board.page import AsOf, Page, resumed, trimmed
 from callboard.board.topology.changes import ClusterChange, change_of
-from callboard.board.topology.opening import newest_reading, whole_reading
-from callboard.board.topology.reading import Reading
+from callboard.board.topology.opening import opened
+from callboard.board.topology.reading import Reading, oldest_start
 from callboard.door.cursors import Place, cursor_at
 from callboard.errors import LogReplaced, LogUnavailable, OffsetOutOfRange
 from callboard.logger import get_logger
@@ -21,7 +21,7 @@ RETRY_S = 1.0
 
 async def history(board: BoardContext, cursor: str, limit: int) -> Page[ClusterChange]:
     """A page of the newest changes, oldest first; the next page is older."""
-    reading = await whole_reading(board)
+    reading = await opened(board, oldest_start)
     if reading is None:
         return Page(items=(), as_of=AsOf(-1, board.now_ns()), size=0)
     listing = "cluster history", reading.topic
@@ -85,8 +85,8 @@ async def _begun(board: BoardContext, after: int | None) -> tuple[Reading | None
     member has started yet: then every change is new.
     """
     if after is not None:
-        return await whole_reading(board), after
-    reading = await newest_reading(board)
+        return await opened(board, oldest_start), after
+    reading = await opened(board)
     if reading is None:
         return None, -1
     await reading.catch_up()

@@ -232,7 +232,9 @@ class Reading:
 
 
 async def newest_start(log: Log, topic: str, recent: int = 0) -> tuple[int, ClusterState]:
-    """The first retained offset, and the state in the newest snapshot that a fold can start from."""
+    """The first retained offset, and the state in the newest snapshot that a fold can start from, or else no state. The
+    snapshot has ``recent`` offsets after it.
+    """
     first, end = await log.bounds(topic)
     return await _start(backwards(log, topic, first, end - recent, WINDOW_OFFSETS), first)
 

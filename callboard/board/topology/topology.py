@@ -15,9 +15,9 @@ from callboard.board.topology.commands import (
 )
 from callboard.board.topology.explaining import ViewExplanation, explained
 from callboard.board.topology.history import history, watch
-from callboard.board.topology.opening import current, whole_reading
+from callboard.board.topology.opening import current, opened
+from callboard.board.topology.reading import oldest_start
 from callboard.board.topology.view import ClusterReport, no_cluster, report
-from callboard.door.limits import ANSWER_S
 from callboard.door.questions import asked, clustered, commanded
 from callboard.errors import RequestRefused
 from callboard.messages.event import Event, replaced
@@ -101,7 +101,7 @@ class Topology:
             RequestRefused: no view has this epoch, or its records are no longer on the log.
         """
         asked(epoch=epoch)
-        reading = await whole_reading(self._board)
+        reading = await opened(self._board, oldest_start)
         if reading is None:
             raise RequestRefused(NO_CLUSTER, code="not_found")
         return await explained(reading, epoch)
@@ -154,7 +154,4 @@ class Topology:
         demand_member(demand_cluster(await current(self._board)), instance)
 
     async def _send(self, options: ClusterCommandOptions, **command: Event) -> ClusterCommandResult:
-        taken = commanded(options)
-        return await carry_out(
-            self._board, taken.get("reason", ""), taken.get("author", ""), taken.get("timeout_s", ANSWER_S), **command
-        )
+        return await carry_out(self._board, command, **commanded(options))
