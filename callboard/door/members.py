@@ -117,6 +117,7 @@ OPTIONS: dict[str, Rule] = {
 """See ``MemberOptions``."""
 
 ARGUMENTS: dict[str, Rule] = {
+    "reason": text(limits.TEXT_CHARS_MAX),
     "callback": function,
     "critical": flag,
     "init_delay_s": SECONDS,

@@ -1,10 +1,9 @@
 """Attends to one member of a cluster: takes its news, and answers with acknowledgements, properties and rejoining."""
 
 import asyncio
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
-from typing import Any
 
 from callboard.actors.core.agent import Agent
 from callboard.actors.topology.announcements.remote_cluster import RemoteCluster
@@ -12,7 +11,7 @@ from callboard.actors.topology.cluster_view import ClusterView, view_of
 from callboard.actors.topology.member import MemberSettings, roles
 from callboard.backends.fence import Token
 from callboard.board.context import BoardContext
-from callboard.board.member.calling import called
+from callboard.board.member.calling import Tasks, called
 from callboard.board.member.dispatch import Dispatch
 from callboard.board.member.identity import Identity
 from callboard.board.member.leadership import Lease, may_lead
@@ -65,7 +64,7 @@ class Attendance:
         self.leases: set[Lease] = set()
         self.changed = asyncio.Event()
         """Set when anything has changed; then replaced by another one."""
-        self._running: dict[object, asyncio.Task[None]] = {}
+        self.tasks = Tasks()
         self._written_ms = -WRITE_MS
         self._acknowledging = -1
         self._lapse: asyncio.TimerHandle | None = None
@@ -158,11 +157,11 @@ class Attendance:
             view = self.news.state.view
             if me.acked < view.epoch != view.settled and self._acknowledging != view.epoch and self._at_rest:
                 self._acknowledging = view.epoch
-                self.run("acknowledgement", self._acknowledge(view.epoch))
+                self.tasks.begin("acknowledgement", self._acknowledge(view.epoch))
             put, unset = changes(dict(me.properties), self._sources.wanted())
-            if (put or unset) and "properties" not in self._running and self._now_ms() - self._written_ms >= WRITE_MS:
+            if (put or unset) and "properties" not in self.tasks and self._now_ms() - self._written_ms >= WRITE_MS:
                 self._written_ms = self._now_ms()
-                self.run("properties", self._write(put, unset))
+                self.tasks.begin("properties", self._write(put, unset))
         before, self.changed = self.changed, asyncio.Event()
         before.set()
 
@@ -176,20 +175,9 @@ class Attendance:
         """Whether the work of a lost lease goes on."""
         return any(lease.lost.is_set() for lease in self.leases)
 
-    def run(self, what: object, work: Coroutine[Any, Any, None]) -> None:
-        """Do the work besides, instead of what was done under this name."""
-        self.cease(what)
-        task = self._running[what] = asyncio.create_task(work)
-        task.add_done_callback(lambda _: self._running.pop(what) if self._running.get(what) is task else None)
-
-    def cease(self, what: object) -> None:
-        """End the work, if any is done under this name."""
-        if (task := self._running.pop(what, None)) is not None:
-            task.cancel()
-
     def poll(self, provider: Provider) -> None:
-        """Ask the provider with every renewal, until ``cease``."""
-        self.run(provider, provider.poll(self._plan.agent.renew_ms / 1000, self.dispatch.pump))
+        """Ask the provider with every renewal, until its task is ended."""
+        self.tasks.begin(provider, provider.poll(self._plan.agent.renew_ms / 1000, self.dispatch.pump))
 
     async def _ask(self, question: Question[A], timeout_s: float = ANSWER_S) -> A:
         return await self.agent.ask(roles.RENEWER, question, timeout_s)
@@ -284,10 +272,7 @@ class Attendance:
             why = str(error) or f"it still acted after {drain_s:g} s"
             get_logger().warning("member.not_left", instance=self._identity.instance, reason=why)
         finally:
-            working = tuple(self._running.values())
-            for what in tuple(self._running):
-                self.cease(what)
-            await asyncio.gather(*working, return_exceptions=True)
+            await self.tasks.close()
             await self.dispatch.close()
             await self.agent.stop(0)
             self._identity.close()

@@ -1,9 +1,9 @@
-"""Calls functions of the service without blocking the event loop."""
+"""Calls functions of the service without blocking the event loop, and does work beside other work."""
 
 import asyncio
 import inspect
 import threading
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Coroutine
 from contextlib import suppress
 from typing import Any
 
@@ -43,3 +43,38 @@ async def _in_thread(function: Callable[..., object], arguments: tuple[object, .
 def _settle(future: "asyncio.Future[Any]", outcome: object) -> None:
     if not future.done():
         future.set_result(outcome)
+
+
+def running_loop() -> asyncio.AbstractEventLoop | None:
+    """The event loop of this thread, if it runs one."""
+    with suppress(RuntimeError):
+        return asyncio.get_running_loop()
+    return None
+
+
+class Tasks:
+    """Tasks under names."""
+
+    def __init__(self) -> None:
+        self._tasks: dict[object, asyncio.Task[None]] = {}
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._tasks
+
+    def begin(self, name: object, work: Coroutine[Any, Any, None]) -> None:
+        """Do the work, in place of what is done under this name."""
+        self.end(name)
+        task = self._tasks[name] = asyncio.create_task(work)
+        task.add_done_callback(lambda _: self._tasks.pop(name) if self._tasks.get(name) is task else None)
+
+    def end(self, name: object) -> None:
+        """Cancel what is done under this name, if anything is."""
+        if (task := self._tasks.pop(name, None)) is not None:
+            task.cancel()
+
+    async def close(self) -> None:
+        """Cancel all, and wait until they have ended."""
+        tasks, self._tasks = tuple(self._tasks.values()), {}
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)

@@ -48,6 +48,11 @@ class Dispatch:
             self._timer = loop.call_later((wake_ms - now_ms + 1) / 1000, self.pump)
         self._changed()
 
+    @property
+    def is_calling(self) -> bool:
+        """Whether an asynchronous listener asks this."""
+        return asyncio.current_task() in self._calls
+
     async def _call(self, listener: Any, event: TopologyEvent) -> None:
         log = get_logger().bind(listener=getattr(listener, "__qualname__", repr(listener)), kind=str(event.kind))
         cancels = inspect.iscoroutinefunction(listener)

@@ -13,13 +13,14 @@ from callboard.backends.fence import Token
 from callboard.board.connect.cancelled_body import CancelledBody
 from callboard.board.context import BoardContext
 from callboard.board.member.attendance import Attendance
+from callboard.board.member.calling import running_loop
 from callboard.board.member.dispatch import TopologyListener
 from callboard.board.member.identity import identity_of
 from callboard.board.member.leadership import LeaderLease
 from callboard.board.member.listening import Listening
 from callboard.board.member.options import MemberPlan
 from callboard.board.member.property_sources import Get, PropertySources, Provider
-from callboard.board.member.topology_view import AnyInstance, TopologyView, Validity, alone, descriptor
+from callboard.board.member.topology_view import AnyInstance, TopologyView, Validity, alone, descriptor, last_good
 from callboard.door.limits import TIMEOUT_S_MAX
 from callboard.door.members import asked
 from callboard.errors import CallboardError, MembershipEnded, RequestRefused
@@ -32,6 +33,10 @@ LEAVE_S = 10.0
 """Seconds for listeners and leaders to stop, and for the log to take the message."""
 
 NOT_STARTED = "the member is not started; use it inside `async with`"
+ELSEWHERE = (
+    "this member runs on another event loop; anywhere else call only topology, is_leader, instances, local_cluster and "
+    "holds, or use callboard.sync"
+)
 
 
 class Member:
@@ -50,6 +55,7 @@ class Member:
         self._listening = self._new_listening()
         self._attendance: Attendance | None = None
         self._turn = asyncio.Lock()  # to start or stop
+        self._loop: asyncio.AbstractEventLoop | None = None
         self._body: CancelledBody | None = None
 
     def _new_listening(self) -> Listening:
@@ -69,13 +75,16 @@ class Member:
             identity = await asyncio.to_thread(identity_of, self._plan.agent.instance, self._board)
             attendance = Attendance(self._board, self._plan, identity, self._listening, self._sources, self._now_ms)
             await attendance.begin()
-            self._attendance = attendance
+            self._attendance, self._loop = attendance, running_loop()
             self._listening.begin(alone(attendance.settings))
             for provider in self._sources.providers:
                 attendance.poll(provider)
 
     async def stop(self, reason: str = "") -> None:
-        """Tell the listeners ``CHANGING``, remove them, then leave the cluster. Idempotent."""
+        """Tell the listeners ``CHANGING``, remove them, then leave the cluster. Idempotent. No listener can call it."""
+        asked(reason=reason)
+        if (running := self._on_loop()) is not None and running.dispatch.is_calling:
+            raise RequestRefused("a listener cannot wait for the end of its member; start a task that stops it")
         async with self._turn:
             attendance, self._attendance = self._attendance, None
             if attendance is not None:
@@ -98,10 +107,16 @@ class Member:
         """Wait until the membership has ended. Raises ``MembershipEnded`` unless it was stopped."""
         await self._running().ended()
 
-    def _running(self) -> Attendance:
-        if self._attendance is None:
-            raise MembershipEnded(NOT_STARTED)
+    def _on_loop(self) -> Attendance | None:
+        """What runs, if anything does. Raises ``RequestRefused`` anywhere but on its event loop."""
+        if self._attendance is not None and running_loop() is not self._loop:
+            raise RequestRefused(ELSEWHERE)
         return self._attendance
+
+    def _running(self) -> Attendance:
+        if (attendance := self._on_loop()) is None:
+            raise MembershipEnded(NOT_STARTED)
+        return attendance
 
     # The topology.
 
@@ -149,11 +164,8 @@ class Member:
         return descriptor(attendance.news.state, attendance.settings)
 
     async def settled(self, epoch: int | None = None, timeout_s: float = 60.0) -> TopologyView:
-        """Wait for a current view, of this epoch or a later one; returns it.
-
-        Raises:
-            NotAnswered: there is none after ``timeout_s`` seconds.
-            MembershipEnded: there will be none.
+        """Wait for a current view, of this epoch or a later one; returns it. Raises ``NotAnswered`` if there is none
+        after ``timeout_s`` seconds, ``MembershipEnded`` if there will be none.
         """
         asked(epoch=epoch, timeout_s=timeout_s)
 
@@ -174,38 +186,34 @@ class Member:
         what relies on the former one, and return soon. It is told nothing in the first ``init_delay_s`` seconds.
         """
         asked(callback=callback, critical=critical, init_delay_s=init_delay_s)
+        attendance = self._on_loop()
         not_before_ms = self._now_ms() + int(init_delay_s * 1000) if init_delay_s else 0
         added = self._listening.bind(callback, critical=critical, not_before_ms=not_before_ms)
-        if self._attendance is not None:
-            self._attendance.dispatch.pump()
+        if attendance is not None:
+            attendance.dispatch.pump()
         return added
 
     def remove_listener(self, callback: TopologyListener) -> bool:
         """Call the function no more; False if it was no listener. Raises ``RequestRefused``."""
-        removed = self._listening.unbind(asked(callback=callback)["callback"])
-        if self._attendance is not None:
-            self._attendance.dispatch.pump()
+        asked(callback=callback)
+        attendance = self._on_loop()
+        removed = self._listening.unbind(callback)
+        if attendance is not None:
+            attendance.dispatch.pump()
         return removed
 
     # Properties, and what this process says of itself.
 
     async def set_properties(self, properties: Mapping[str, str], timeout_s: float = 30.0) -> None:
-        """Replace the service's own properties, and wait until they are on the log.
-
-        Raises:
-            RequestRefused: they are invalid or too large.
-            NotAnswered: it takes longer than ``timeout_s`` seconds.
+        """Replace the service's own properties, and wait until they are on the log. Raises ``RequestRefused`` if they
+        are invalid or too large, ``NotAnswered`` if it takes longer than ``timeout_s`` seconds.
         """
         taken = asked(properties=properties, timeout_s=timeout_s)["properties"]
         attendance = self._running()
         self._sources.own.gave(taken)
         attendance.dispatch.pump()
         wanted = self._sources.pairs
-
-        def written() -> bool:
-            return attendance.me is not None and attendance.me.properties == wanted
-
-        await attendance.wait(written, timeout_s, "changed")
+        await attendance.wait(lambda: getattr(attendance.me, "properties", None) == wanted, timeout_s, "changed")
 
     def add_provider(self, names: Iterable[str], get: Get, *, ranking: int = 0) -> Provider:
         """Have the function give properties: it is asked for each name, now and with every renewal.
@@ -213,21 +221,22 @@ class Member:
         If several give the same property, the highest ``ranking`` wins, then the first; the service's own rank as 0 and
         are the first. If it fails, its last values stay. Raises ``RequestRefused``.
         """
-        given = asked(names=names, get=get, ranking=ranking)
+        given, attendance = asked(names=names, get=get, ranking=ranking), self._on_loop()
         provider = Provider(given["names"], get, ranking)
         self._sources.providers.append(provider)
-        if self._attendance is not None:
-            self._attendance.poll(provider)
+        if attendance is not None:
+            attendance.poll(provider)
         return provider
 
     def remove_provider(self, provider: Provider) -> bool:
         """Remove the provider, and with it its properties; False if it was not there."""
+        attendance = self._on_loop()
         if provider not in self._sources.providers:
             return False
         self._sources.providers.remove(provider)
-        if self._attendance is not None:
-            self._attendance.cease(provider)
-            self._attendance.dispatch.pump()
+        if attendance is not None:
+            attendance.tasks.end(provider)
+            attendance.dispatch.pump()
         return True
 
     def report(self, health: Health, load_permille: int = 0) -> None:
@@ -236,12 +245,8 @@ class Member:
         self._running().says = health, load_permille
 
     def watch(self, from_epoch: int | None = None) -> "AsyncGenerator[ClusterChange, None]":
-        """The changes of the local cluster made by records after ``from_epoch``, then further ones as they come, until
-        the board closes. -1 is from the oldest on the log, None from now on. It needs no start.
-
-        Raises:
-            RequestRefused: ``from_epoch`` is not an offset.
-            LogReplaced: the control topic was replaced.
+        """The changes made by records after ``from_epoch`` (-1: all on the log, None: from now on), and further ones as
+        they come, until the board closes. It needs no start. Raises ``RequestRefused`` and, later, ``LogReplaced``.
         """
         from callboard.board.topology.history import watch
 
@@ -252,7 +257,7 @@ class Member:
         """Show these clusters, too. Returns the function to call when they have changed. Raises ``RequestRefused``."""
         asked(remote=remote)
         attendance = self._running()
-        attendance.remote = remote
+        attendance.remote = last_good(remote)
         return lambda: attendance.take(attendance.news)
 
     # Leadership.
@@ -278,12 +283,9 @@ class Member:
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        body, self._body = self._body, None
-        instead = body.leave(error) if body is not None else None
-        if instead is not None:
-            await self.stop()
-            raise instead
-        await self.leave(error)
+        assert self._body is not None, "entered before"
+        instead = self._body.leave(error)  # what ended the membership, and so the body
+        await self.leave(error if instead is None else None)
 
 
 _ENDED = Validity()

@@ -1,7 +1,7 @@
 """The topology as a service sees it, the changes that its listeners are told, and the form in which Oak tells it."""
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from enum import StrEnum
 
@@ -9,10 +9,12 @@ from callboard.actors.topology.announcements.remote_cluster import RemoteCluster
 from callboard.actors.topology.cluster_view import ClusterView, Instance, view_of
 from callboard.actors.topology.member import MemberSettings
 from callboard.door.boards import function
-from callboard.door.rules import checked
+from callboard.door.rules import checked, instance_of, several
 from callboard.errors import RequestRefused
+from callboard.logger import get_logger
 from callboard.messages.event import replaced
 from callboard.messages.topology.cluster_state import EMPTY, ClusterMember, ClusterState
+from callboard.messages.topology.connector_limits import CLUSTERS_MAX
 
 AnyInstance = Instance | RemoteInstance
 
@@ -104,6 +106,21 @@ def alone(its: MemberSettings) -> TopologyView:
     cluster = view_of(replaced(EMPTY, settings=its.founding, members=(own,), view=nothing), "", its.life)
     assert cluster is not None, "it has a member"
     return TopologyView(local_cluster=cluster)
+
+
+def last_good(remote: Callable[[], Iterable[RemoteCluster]]) -> Callable[[], tuple[RemoteCluster, ...]]:
+    """The service's function, but with its former clusters if it fails or gives anything else."""
+    known: tuple[RemoteCluster, ...] = ()
+
+    def get() -> tuple[RemoteCluster, ...]:
+        nonlocal known
+        try:
+            known = several(instance_of(RemoteCluster), CLUSTERS_MAX)(remote())
+        except Exception as error:  # noqa: BLE001 - it may fail in any way
+            get_logger().exception("remote.failed", reason=f"{type(error).__name__}: {error}")
+        return known
+
+    return get
 
 
 class TopologyEventKind(StrEnum):

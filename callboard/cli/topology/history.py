@@ -10,7 +10,7 @@ from callboard.board.topology.changes import ClusterChange
 from callboard.board.views import to_data
 from callboard.cli.board import on_board
 from callboard.cli.options import After, BoardOptions, Json, Limit
-from callboard.cli.terminal.output import age, say, show, show_json, show_rest, show_table
+from callboard.cli.terminal.output import age, count, say, show, show_json, show_rest, show_table
 from callboard.cli.topology.show import summary
 
 if TYPE_CHECKING:
@@ -26,7 +26,8 @@ def history(options: BoardOptions, after: After = "", limit: Limit = 20, json: J
     if found.items:
         show_table(("<OFFSET>", "AGE", "<VIEW>", "LEADER", "<MEMBERS>", "CHANGE"), map(_row, found.items))
     else:
-        show("no changes yet: no member has ever started on this log" if not found.missing else "no changes are known")
+        none = "no changes are known" if found.missing else "no changes yet: no member has ever started on this log"
+        show(f"{count(found.size, 'change')}, none of them here" if found.size else none)
     show_rest(found)
 
 

@@ -136,6 +136,11 @@ def test_a_command_whose_verdict_is_not_known_in_time_ends_with_1_and_says_where
     assert terminal.json("topology", "show")["frozen"]
 
 
+def test_a_page_of_no_changes_does_not_say_that_there_are_none(terminal: Terminal):
+    write(terminal.folder, "sqlite:///./board.db", *FOUNDED)
+    assert terminal.out("topology", "history", "--limit", "0").startswith("4 changes, none of them here\n")
+
+
 def test_options_may_come_before_the_name_of_a_command(terminal: Terminal):
     place = "--log", "sqlite:///./other.db"
     write(terminal.folder, place[1], *FOUNDED)

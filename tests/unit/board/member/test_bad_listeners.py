@@ -4,12 +4,14 @@ import asyncio
 import json
 import threading
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from callboard import Barrier, TopologyEvent
+from callboard import Barrier, MembershipEnded, TopologyEvent
 from callboard.messages.topology.control_messages import PropertiesMessage
 from tests.unit.board.member.clusters import DEADLINE_S, TOPIC, Cluster, eventually, run
+from tests.unit.board.member.views import remote
 
 
 async def forever(event: TopologyEvent) -> None:
@@ -244,6 +246,51 @@ def test_a_view_without_a_member_is_agreed_once_its_records_are_read(tmp_path: P
         assert (told["final"], told["deactivating"], told["inactive"]) == (True, [], [told["seq"]])
 
     run(scenario, tmp_path)
+
+
+def test_a_listener_cannot_wait_for_the_end_of_its_member_but_start_it(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def scenario(cluster: Cluster) -> None:
+        member, stopping = await cluster.add("a"), list[asyncio.Task[None]]()
+
+        async def stop(event: TopologyEvent) -> None:
+            stopping.append(asyncio.create_task(member.stop("told to")))
+            await member.stop()
+
+        await member.settled()
+        member.add_listener(stop)
+        await eventually(lambda: bool(stopping))
+        await stopping[0]
+        with pytest.raises(MembershipEnded, match="the member is not started"):
+            await member.ended()
+
+    run(scenario, tmp_path)
+    assert "a listener cannot wait for the end of its member; start a task that stops it" in caplog.text
+
+
+def test_clusters_that_cannot_be_told_are_the_last_ones_that_could(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def scenario(cluster: Cluster) -> None:
+        given: list[Any] = [[remote("x", "r")], ZeroDivisionError("mine"), "nonsense", [1]]
+
+        def connected() -> Any:
+            told = given.pop(0) if len(given) > 1 else given[0]
+            if isinstance(told, Exception):
+                raise told
+            return told
+
+        member = await cluster.add("a")
+        await member.settled()
+        changed = member.use_remote(connected)
+        while len(given) > 1:
+            changed()
+        await eventually(lambda: len(member.topology().instances) == 2)
+        assert member.is_leader()
+
+    run(scenario, tmp_path)
+    assert "ZeroDivisionError: mine" in caplog.text
 
 
 @pytest.mark.proves("T33")

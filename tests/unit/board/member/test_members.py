@@ -86,6 +86,36 @@ def test_a_member_that_is_started_is_not_started_again_until_it_has_stopped(tmp_
     run(scenario, tmp_path)
 
 
+def test_a_member_is_used_on_its_own_event_loop_except_for_what_never_blocks(tmp_path: Path) -> None:
+    async def scenario(cluster: Cluster) -> None:
+        member = await cluster.add("a")
+        view = await member.settled()
+
+        async def elsewhere() -> None:
+            for call in (member.stop, member.ended, member.leader_lease().acquire):
+                with pytest.raises(RequestRefused, match="this member runs on another event loop"):
+                    await call()
+
+        def in_a_thread() -> None:
+            assert member.topology().epoch == view.epoch
+            assert member.is_leader()
+            assert len(member.instances()) == 1
+            for call in (
+                lambda: member.add_listener(print),
+                lambda: member.remove_listener(print),
+                lambda: member.add_provider(["x"], str),
+                lambda: member.report(Health.GOOD),
+            ):
+                with pytest.raises(RequestRefused, match=r"or use callboard\.sync"):
+                    call()
+            asyncio.run(elsewhere())
+
+        await asyncio.to_thread(in_a_thread)
+        assert member.is_leader()
+
+    run(scenario, tmp_path)
+
+
 def test_a_member_that_starts_while_the_log_is_away_waits_and_says_so(tmp_path: Path) -> None:
     async def scenario(cluster: Cluster) -> None:
         board = await cluster.board("a")
