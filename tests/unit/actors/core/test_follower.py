@@ -57,7 +57,7 @@ def delay(effects: tuple[Effect, ...]) -> float:
         (from_offset(20, "L1"), 20),
     ],
 )
-def test_each_policy_starts_at_its_own_place(policy: StartPolicy, offset: int) -> None:
+def test_each_policy_starts_at_its_own_offset(policy: StartPolicy, offset: int) -> None:
     news, effects = follower(policy).handle(Done(FIND, BOUNDS))
     assert news == Positioned(offset, BOUNDS)
     assert effects == (read(offset, wait_s=9.0 if offset == 20 else 0.0),)
@@ -82,7 +82,7 @@ def test_a_gap_at_the_end_counts_as_caught_up() -> None:
     assert it.caught_up
 
 
-def test_what_it_did_not_ask_for_is_not_its_business() -> None:
+def test_results_that_it_did_not_ask_for_are_ignored() -> None:
     it = follower(from_end())
     it.handle(Done(FIND, BOUNDS))
     for message in (
@@ -97,7 +97,7 @@ def test_what_it_did_not_ask_for_is_not_its_business() -> None:
 
 
 @pytest.mark.proves("F101")
-def test_an_unavailable_log_is_tried_again_ever_more_slowly_from_the_same_place() -> None:
+def test_an_unavailable_log_is_retried_with_backoff_from_the_same_offset() -> None:
     it = follower(from_end())
     news, effects = it.handle(Failed(FIND, LogUnavailable("down")))
     assert news == Unavailable("down", 1)
@@ -113,7 +113,7 @@ def test_an_unavailable_log_is_tried_again_ever_more_slowly_from_the_same_place(
     assert [effect.event for effect in effects if isinstance(effect, Note)] == ["log.resumed"]
 
 
-def test_of_two_followers_that_ask_for_the_same_each_takes_what_it_owns() -> None:
+def test_of_two_followers_with_the_same_request_each_takes_its_own_result() -> None:
     one, other = (Follower("t", last(3), Random(1), owner=owner) for owner in ("one", "other"))
     (find,), _ = one.start(), other.start()
     assert other.handle(Done(find, BOUNDS)) == (None, ())
@@ -130,7 +130,7 @@ def test_the_delay_never_passes_five_seconds() -> None:
     assert min(delays) >= 0.08
 
 
-def test_a_follower_that_fell_out_of_retention_says_so_and_skips_ahead() -> None:
+def test_a_follower_that_fell_out_of_retention_reports_it_and_skips_ahead() -> None:
     it = follower(from_offset(12, "L1"))
     it.handle(Done(FIND, BOUNDS))
     news, effects = it.handle(Failed(read(12), OffsetOutOfRange("t", 12, 15, 20)))
@@ -143,7 +143,7 @@ def test_a_follower_that_fell_out_of_retention_says_so_and_skips_ahead() -> None
 
 @pytest.mark.proves("F4")
 @pytest.mark.parametrize("offset", [9, 21])
-def test_a_start_out_of_range_stops_a_follower_that_reports_until_started_again(offset: int) -> None:
+def test_a_reporting_follower_that_starts_out_of_range_stops_until_restarted(offset: int) -> None:
     it = follower(from_offset(offset, "L1"), report=True)
     assert it.handle(Done(FIND, BOUNDS)) == (OutOfRange(offset, BOUNDS), ())
     assert it.handle(Tick(TIMER)) == (None, ())
@@ -151,7 +151,7 @@ def test_a_start_out_of_range_stops_a_follower_that_reports_until_started_again(
     assert it.handle(Done(FIND, BOUNDS)) == (None, (read(10),))
 
 
-def test_a_replaced_log_is_noticed_by_a_read_and_followed_by_the_start_policy() -> None:
+def test_after_a_read_finds_a_replaced_log_the_start_policy_applies() -> None:
     it = follower(last(3))
     it.handle(Done(FIND, BOUNDS))
     news, effects = it.handle(Done(read(17), LogRead("L2", records(17), 18)))
@@ -164,7 +164,7 @@ def test_a_replaced_log_is_noticed_by_a_read_and_followed_by_the_start_policy() 
     assert not it.caught_up
 
 
-def test_a_replaced_log_found_by_its_bounds_stops_a_follower_that_reports() -> None:
+def test_a_replaced_log_found_by_its_bounds_stops_a_reporting_follower() -> None:
     it = follower(from_offset(12, "L1"), report=True)
     replaced = TopicBounds("L2", 3, 8)
     assert it.handle(Done(FIND, replaced)) == (Replaced("L1", replaced), ())
@@ -172,7 +172,7 @@ def test_a_replaced_log_found_by_its_bounds_stops_a_follower_that_reports() -> N
     assert it.handle(Done(FIND, replaced)) == (None, (read(3),))
 
 
-def test_a_backend_that_reports_a_replaced_log_itself_is_asked_for_the_new_bounds() -> None:
+def test_after_a_backend_reports_a_replaced_log_its_bounds_are_read() -> None:
     it = follower(from_first())
     it.handle(Done(FIND, BOUNDS))
     it.handle(Failed(read(10), LogReplaced("another log")))

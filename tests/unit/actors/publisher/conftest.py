@@ -171,7 +171,7 @@ class NotifierStage:
                 return tuple(self.put(topic, record) for record in records)
         raise AssertionError(effect)
 
-    # What it told.
+    # What it wrote.
 
     def events(self) -> Iterator[PackageEvent]:
         for record in self.topics[TOPICS.event]:
@@ -180,7 +180,7 @@ class NotifierStage:
                 yield event
 
     def told(self, kind: str) -> list[int]:
-        """The offsets of the packages that were told of, in the order of the topic."""
+        """The offsets of the packages in its events, in the order of the topic."""
         return [event.offset for event in self.events() if event.kind == kind]
 
     def marks(self) -> Event:

@@ -26,7 +26,7 @@ def due_s(driver: DecisionDriver) -> float:
     return driver.timers[COLLECT] - driver.now.mono_s
 
 
-def test_publishers_that_start_together_do_not_all_collect_at_once():
+def test_publishers_started_together_do_not_all_collect_at_once():
     delays = {due_s(janitor(seed)) for seed in range(5)}
     assert len(delays) == 5
     assert all(FIRST_S[0] <= delay_s <= FIRST_S[1] for delay_s in delays)
@@ -41,7 +41,7 @@ def test_a_run_is_followed_by_the_next_after_the_interval():
     assert due_s(driver) == INTERVAL_S
 
 
-def test_a_run_that_removes_nothing_for_a_record_that_cannot_be_read_says_so():
+def test_a_run_that_removes_nothing_because_of_an_unreadable_record_says_so():
     driver = janitor()
     driver.tick(COLLECT)
     driver.done(CollectBlobs, BlobCollection(problem="offset 7"))
@@ -51,7 +51,7 @@ def test_a_run_that_removes_nothing_for_a_record_that_cannot_be_read_says_so():
     assert due_s(driver) == INTERVAL_S
 
 
-def test_a_run_that_fails_is_made_again_soon_and_then_later():
+def test_a_failed_run_is_repeated_soon_and_then_later():
     driver = janitor()
     waits = []
     for _ in range(8):
@@ -64,7 +64,7 @@ def test_a_run_that_fails_is_made_again_soon_and_then_later():
     assert driver.stopped
 
 
-def test_there_is_a_janitor_only_if_it_is_wanted():
+def test_there_is_a_janitor_only_if_it_is_configured():
     settings = {"name": "site", "instance": "i", "topics": Topics.with_prefix()}
     assert roles.BLOB_JANITOR not in {spec.role for spec in actors(PublisherSettings(**settings))}
     assert roles.BLOB_JANITOR in {spec.role for spec in actors(PublisherSettings(**settings, blob_grace_s=7200.0))}

@@ -53,14 +53,14 @@ def test_a_command_goes_on_the_log_under_its_id_and_is_answered_with_its_offset(
     assert tell(it, Done(append, (9,))) == [Reply(Origin("gateway", 1), CommandSent(command_id="c1", offset=9))]
 
 
-def test_a_command_sent_again_on_its_way_is_appended_once_and_answered_to_both() -> None:
+def test_a_command_sent_again_while_in_progress_is_appended_once_and_answered_twice() -> None:
     it = sender()
     append = append_of(tell(it, CommandRequest(command=CLEAR), 1))
     assert tell(it, CommandRequest(command=CLEAR), 2) == []
     assert len(tell(it, Done(append, (9,)))) == 2
 
 
-def test_an_unavailable_log_is_tried_again_and_then_given_up() -> None:
+def test_an_unavailable_log_is_retried_and_then_given_up() -> None:
     it = sender(max_attempts=2)
     append = append_of(tell(it, CommandRequest(command=CLEAR), 1))
     (wait,) = tell(it, Failed(append, LogUnavailable("down")))
@@ -73,7 +73,7 @@ def test_an_unavailable_log_is_tried_again_and_then_given_up() -> None:
     assert tell(it, Tick(wait.key)) == []
 
 
-def test_what_the_log_refuses_is_a_problem_at_once() -> None:
+def test_a_command_that_the_log_refuses_fails_at_once() -> None:
     it = sender()
     append = append_of(tell(it, CommandRequest(command=CLEAR), 1))
     (reply,) = tell(it, Failed(append, RecordTooLarge("too large")))
@@ -95,7 +95,7 @@ def test_a_command_without_an_id_or_beyond_the_bound_is_refused() -> None:
     assert "later" in reply.event.problem
 
 
-def test_on_stop_the_commands_on_their_way_are_finished_and_new_ones_refused() -> None:
+def test_on_stop_commands_in_progress_are_finished_and_new_ones_refused() -> None:
     it = sender()
     append = append_of(tell(it, CommandRequest(command=CLEAR), 1))
     assert tell(it, Stopping()) == []
@@ -113,7 +113,7 @@ def result(command_id: str, at: int) -> Record:
 
 
 def listening(it: CommandSender, *results: Record, asker: int = 7) -> list[Reply]:
-    """Have somebody ask for the result of c1, and let the sender read these."""
+    """Ask for the result of c1, and let the sender read these."""
     effects = list(it.receive(CommandResultQuery(command_id="c1"), Origin("gateway", asker), NOW))
     (find,) = effects
     (read,) = it.receive(Done(find, TopicBounds("L", 0, len(results))), Origin(""), NOW)
@@ -121,7 +121,7 @@ def listening(it: CommandSender, *results: Record, asker: int = 7) -> list[Reply
     return [effect for effect in told if isinstance(effect, Reply)]
 
 
-def test_who_asks_what_a_command_came_to_is_answered_when_the_subscriber_has_told() -> None:
+def test_a_question_for_the_result_of_a_command_is_answered_when_the_subscriber_reports_it() -> None:
     it = sender()
     (reply,) = listening(it, result("c0", 0), result("c1", 1))
     assert reply.origin == Origin("gateway", 7)
@@ -130,8 +130,10 @@ def test_who_asks_what_a_command_came_to_is_answered_when_the_subscriber_has_tol
     assert len(list(it.receive(CommandResultQuery(command_id="c1"), Origin("gateway", 8), NOW))) == 1
 
 
-def test_the_results_that_are_remembered_are_bounded() -> None:
+def test_the_remembered_results_are_bounded() -> None:
     it = sender(max_results=2)
     listening(it, *(result(f"c{number}", number) for number in range(5)))
-    assert [isinstance(effect, Reply) for effect in it.receive(
-        CommandResultQuery(command_id="c0"), Origin("gateway", 9), NOW)] == []
+    assert [
+        isinstance(effect, Reply)
+        for effect in it.receive(CommandResultQuery(command_id="c0"), Origin("gateway", 9), NOW)
+    ] == []

@@ -100,7 +100,7 @@ def offsets(page: ErrorsPage) -> list[int]:
 
 
 @pytest.mark.proves("F51", "F52", "F53")
-def test_what_was_given_up_is_in_the_error_queue_of_its_subscriber_and_publisher() -> None:
+def test_a_package_that_was_given_up_is_in_the_error_queue_of_its_subscriber_and_publisher() -> None:
     it = Board(status(3), status(1, "other"), status(2, publisher="news"), status(4, status=Status.IMPORTED))
     page = it.ask(ErrorsQuery())
     assert offsets(page) == [1, 2, 3]
@@ -136,7 +136,7 @@ def test_a_package_that_is_retried_or_dismissed_leaves_the_error_queue(end: Stat
 
 
 @pytest.mark.proves("W13", "W18", "R12")
-def test_the_last_status_by_sequence_holds_when_older_ones_arrive_again() -> None:
+def test_the_status_with_the_highest_sequence_holds_when_older_ones_arrive_again() -> None:
     failed, imported = status(3, sequence=4), status(3, status=Status.IMPORTED, sequence=9, time_ns=5)
     assert Board(failed, imported, failed).ask().errors == ()
     assert Board(status(3, sequence=4), status(3, sequence=9, time_ns=5), status(3, sequence=4)).ask().errors == (
@@ -146,7 +146,7 @@ def test_the_last_status_by_sequence_holds_when_older_ones_arrive_again() -> Non
 
 @pytest.mark.proves("F52")
 @pytest.mark.parametrize("now", [Status.IMPORTED, Status.HELD])
-def test_what_is_said_of_an_offset_after_the_log_was_replaced_is_not_about_the_former_package(now: Status) -> None:
+def test_a_status_after_the_log_was_replaced_is_not_about_the_former_package_at_its_offset(now: Status) -> None:
     former = status(3, publisher="site", sequence=4, time_ns=1)
     present = status(3, publisher="news", sequence=9, time_ns=2, status=now)
     page = Board(former, present, former).ask()
@@ -154,13 +154,13 @@ def test_what_is_said_of_an_offset_after_the_log_was_replaced_is_not_about_the_f
     assert [count.publisher for count in page.counts] == ["news"] * (now is Status.HELD)
 
 
-def test_another_instance_and_a_restored_repository_count_their_statuses_from_the_start_again() -> None:
+def test_another_instance_and_a_restored_repository_number_their_statuses_from_the_start() -> None:
     failed = status(3, sequence=9, time_ns=5)
     assert Board(failed, status(3, status=Status.IMPORTED, sequence=1, instance="i2")).ask().errors == ()
     assert Board(failed, status(3, status=Status.IMPORTED, sequence=1, time_ns=6)).ask().errors == ()
 
 
-def test_what_one_of_two_hosts_repeats_undoes_nothing_that_the_other_has_said() -> None:
+def test_a_status_repeated_by_one_of_two_hosts_does_not_undo_one_of_the_other() -> None:
     failed = status(3, sequence=4, time_ns=5)
     imported = status(3, status=Status.IMPORTED, sequence=8, time_ns=7, instance="i2")
     again = status(3, sequence=6, time_ns=9)
@@ -169,7 +169,7 @@ def test_what_one_of_two_hosts_repeats_undoes_nothing_that_the_other_has_said() 
     assert Board(failed, again, imported, failed, again).ask().errors == ()
 
 
-def test_an_import_that_one_of_two_hosts_repeats_undoes_no_failure_of_the_other_after_it() -> None:
+def test_an_import_repeated_by_one_of_two_hosts_does_not_undo_a_later_failure_of_the_other() -> None:
     imported = status(3, status=Status.IMPORTED, sequence=8, time_ns=7)
     failed = status(3, sequence=4, time_ns=9, instance="i2")
     after = status(3, status=Status.IMPORTED, sequence=9, time_ns=10)
@@ -177,8 +177,8 @@ def test_an_import_that_one_of_two_hosts_repeats_undoes_no_failure_of_the_other_
     assert Board(imported, failed, imported, after).ask().errors == ()
 
 
-def test_who_has_restored_a_back_up_goes_on_from_there() -> None:
-    """Also where its imports are not decoded, and where several were decided at the same time."""
+def test_after_a_backup_is_restored_its_new_statuses_count() -> None:
+    """Even if its imports are not decoded, and if several were decided at the same time."""
     told = [status(offset, status=Status.IMPORTED, sequence=offset, time_ns=offset) for offset in range(1, 10)]
     restored = [status(offset, status=Status.IMPORTED, sequence=offset, time_ns=20) for offset in (4, 5)]
     failed = status(6, sequence=6, time_ns=20)
@@ -188,7 +188,7 @@ def test_who_has_restored_a_back_up_goes_on_from_there() -> None:
 
 
 @pytest.mark.parametrize("log_id", ["L1", "L2"])
-def test_of_another_copy_of_the_log_there_are_the_errors_that_it_tells_of(log_id: str) -> None:
+def test_on_another_copy_of_the_log_only_its_own_errors_count(log_id: str) -> None:
     kept, lost = status(3, sequence=4, time_ns=5), status(5, sequence=5, time_ns=6)
     it = Board(kept, lost, status(6, status=Status.IMPORTED, sequence=6, time_ns=7))
     assert offsets(it.ask()) == [3, 5]
@@ -200,10 +200,10 @@ def test_of_another_copy_of_the_log_there_are_the_errors_that_it_tells_of(log_id
     assert offsets(it.ask()) == [3]
     it.write("s", lost, 9)
     it.serve()
-    assert offsets(it.ask()) == [3, 5], "it is told once more, because nobody knew that it was on the former log"
+    assert offsets(it.ask()) == [3, 5], "it is reported again: it was not known to be on the former log"
 
 
-def test_the_last_word_holds_of_one_who_does_not_count_what_it_tells() -> None:
+def test_without_sequence_numbers_the_last_status_holds() -> None:
     failed, imported = status(3), status(3, status=Status.IMPORTED)
     assert Board(failed, imported).ask().errors == ()
     assert Board(imported, failed, imported, failed).ask().errors == (failed,)
@@ -228,7 +228,7 @@ def test_a_page_skips_and_is_limited() -> None:
 
 
 @pytest.mark.proves("W38")
-def test_beyond_their_bound_the_oldest_errors_of_the_longest_queue_are_only_counted() -> None:
+def test_beyond_the_bound_the_oldest_errors_of_the_longest_queue_are_only_counted() -> None:
     it = Board(status(1, "other"), *map(status, range(10)), max_errors=5)
     page = it.ask()
     assert offsets(page) == [1, 6, 7, 8, 9]
@@ -237,13 +237,13 @@ def test_beyond_their_bound_the_oldest_errors_of_the_longest_queue_are_only_coun
 
 
 @pytest.mark.proves("W39")
-def test_nothing_is_read_before_anybody_asks() -> None:
+def test_nothing_is_read_before_the_first_question() -> None:
     it = Board(status(1))
     assert it.driver.effects == []
 
 
 @pytest.mark.proves("W39")
-def test_what_was_said_before_the_oldest_package_is_not_read() -> None:
+def test_statuses_from_before_the_oldest_package_are_not_read() -> None:
     it = Board(*map(status, range(1000)), packages=range(900, 910))
     page = it.ask()
     assert page.errors[0].offset == 899, "an hour before the oldest package: clocks may differ"
@@ -265,7 +265,7 @@ def test_all_statuses_are_read_when_the_start_cannot_be_found() -> None:
     assert (origin, offsets(page)) == (Origin("gateway", 7), list(range(30)))
 
 
-def test_what_is_no_status_is_passed_over() -> None:
+def test_records_other_than_statuses_are_ignored() -> None:
     result = CommandResultMessage(
         subscriber_instance="i1", subscriber="edge", command_id="c", command_offset=1, accepted=True
     )
@@ -275,7 +275,7 @@ def test_what_is_no_status_is_passed_over() -> None:
 
 
 @pytest.mark.proves("W39")
-def test_imports_of_subscribers_that_failed_at_nothing_are_not_even_decoded(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_imports_of_subscribers_without_failures_are_not_decoded(monkeypatch: pytest.MonkeyPatch) -> None:
     opened: list[int] = []
 
     def counting(record: Record, expected: object) -> PackageStatusMessage:
@@ -290,19 +290,19 @@ def test_imports_of_subscribers_that_failed_at_nothing_are_not_even_decoded(monk
 
 
 def repeat(board: Board, number: int, read_to: int) -> None:
-    """Put the status with this number on the topic once more, and remove what comes before it."""
+    """Repeat the status with this number on the topic, and remove what comes before it."""
     board.topics["s"].append(repeated(board.topics["s"][number], read_to).at(len(board.topics["s"]), 0))
 
 
 @pytest.mark.proves("W38")
-def test_a_failure_that_was_repeated_so_that_what_came_before_it_could_go_is_in_the_error_queue() -> None:
+def test_a_failure_repeated_before_a_trim_is_in_the_error_queue() -> None:
     it = Board(status(3, sequence=1), status(4, status=Status.IMPORTED, sequence=2))
     repeat(it, 0, 2)
     it.first["s"] = 1
     assert offsets(it.ask()) == [3]
 
 
-def test_a_failure_that_was_settled_while_it_was_repeated_is_in_no_error_queue() -> None:
+def test_a_failure_settled_while_it_was_repeated_is_in_no_error_queue() -> None:
     settled = status(3, status=Status.IMPORTED, sequence=2)
     it = Board(status(3, sequence=1), status(4, "other", status=Status.IMPORTED), settled)
     repeat(it, 0, 2)
@@ -310,7 +310,7 @@ def test_a_failure_that_was_settled_while_it_was_repeated_is_in_no_error_queue()
     assert offsets(it.ask()) == []
 
 
-def test_a_failure_that_is_repeated_is_no_news_to_one_that_has_read_it() -> None:
+def test_a_repeated_failure_that_was_already_read_changes_nothing() -> None:
     it = Board(status(3, sequence=1), status(3, status=Status.IMPORTED, sequence=2))
     repeat(it, 0, 2)
     assert offsets(it.ask()) == []

@@ -1,4 +1,4 @@
-"""What a start that comes to nothing leaves behind: nothing."""
+"""A failed start leaves nothing behind."""
 
 import asyncio
 import subprocess
@@ -58,7 +58,7 @@ def test_an_embedded_agent_whose_start_is_cancelled_does_not_run() -> None:
     asyncio.run(scenario())
 
 
-def test_a_system_that_can_have_no_process_keeps_no_descriptor(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_system_that_cannot_start_a_process_keeps_no_descriptor(monkeypatch: pytest.MonkeyPatch) -> None:
     def none_left(*_: object, **__: object) -> None:
         raise BlockingIOError("no process to be had")
 

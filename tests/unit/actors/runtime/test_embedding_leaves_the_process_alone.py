@@ -37,7 +37,7 @@ asyncio.run(main())
 """
 
 
-def test_an_embedded_agent_changes_nothing_of_its_process(tmp_path: Path) -> None:
+def test_an_embedded_agent_changes_nothing_in_its_process(tmp_path: Path) -> None:
     (tmp_path / "tmp").mkdir()
     (tmp_path / "work").mkdir()
     environment = {"TMPDIR": str(tmp_path / "tmp"), "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}

@@ -23,7 +23,7 @@ async def opened() -> World:
     return Cancelled()
 
 
-def test_an_effect_that_is_cancelled_by_nobody_ends_its_actor_instead_of_never() -> None:
+def test_a_cancelled_request_inside_an_effect_ends_its_actor() -> None:
     effect = FindBounds("package")
     ended = asyncio.run(SharedWorld(opened).perform(effect, 7))
     assert (ended.effect, ended.question) == (effect, 7)

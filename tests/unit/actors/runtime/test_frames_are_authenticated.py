@@ -120,6 +120,6 @@ def test_frames_survive_the_stream_in_pieces_of_any_size() -> None:
     assert epoch_and_pid(frames[2]) == (3, 12345)
 
 
-def test_what_is_no_frame_is_undecodable() -> None:
+def test_bytes_that_are_no_frame_are_undecodable() -> None:
     with pytest.raises(Undecodable):
         FrameReader().feed(b"\xff\xff\xff\xff")

@@ -1,4 +1,4 @@
-"""A service that has another thespian, or uses the same one itself."""
+"""A service that has another version of thespian, or uses the same one itself."""
 
 import json
 import os
@@ -93,7 +93,7 @@ def refusal(other: Path) -> str:
 
 
 @pytest.mark.parametrize("runtime", ["embedded", "processes"])
-def test_an_agent_does_not_start_on_another_thespian(tmp_path: Path, other: Path, runtime: str) -> None:
+def test_an_agent_does_not_start_with_another_thespian(tmp_path: Path, other: Path, runtime: str) -> None:
     done = run(tmp_path, "-c", START, runtime, path=other)
     assert (done.stdout, done.stderr) == (refusal(other), "")
 
@@ -104,7 +104,7 @@ def test_an_agent_does_not_start_without_thespian(monkeypatch: pytest.MonkeyPatc
         release.demand_tested_release()
 
 
-def test_a_board_is_read_with_another_thespian_and_not_written(tmp_path: Path, other: Path) -> None:
+def test_with_another_thespian_a_board_can_be_read_but_not_written(tmp_path: Path, other: Path) -> None:
     (tmp_path / "site").mkdir()
     (tmp_path / "site" / "index.html").write_text("hello")
     for words in (["init"], ["publish", "site"]):
@@ -117,7 +117,7 @@ def test_a_board_is_read_with_another_thespian_and_not_written(tmp_path: Path, o
 
 
 @pytest.mark.parametrize("runtime", ["embedded", "processes"])
-def test_a_service_goes_on_using_thespian_beside_an_agent(tmp_path: Path, runtime: str) -> None:
+def test_a_service_can_use_thespian_beside_an_agent(tmp_path: Path, runtime: str) -> None:
     done = run(tmp_path, "-c", BESIDE_ONE_OF_ITS_OWN, runtime)
     assert done.returncode == 0, done.stderr
     heard, before, after = json.loads(done.stdout)

@@ -62,7 +62,7 @@ def source_of(place: str) -> str:
 
 
 @pytest.mark.parametrize("name", PRIVATE_NAMES)
-def test_the_code_around_a_private_name_is_what_was_read(name: str) -> None:
+def test_the_code_around_a_private_name_is_unchanged(name: str) -> None:
     place, digest = READ[name]
     last, source = name.rpartition(".")[2], source_of(place)
     assert last in source, f"{place} has no {last} any more, which {PRIVATE_NAMES[name]}"
@@ -71,7 +71,7 @@ def test_the_code_around_a_private_name_is_what_was_read(name: str) -> None:
     )
 
 
-def test_every_private_name_that_is_used_is_listed_and_no_other() -> None:
+def test_exactly_the_private_names_in_use_are_listed() -> None:
     trees = {path.stem: ast.parse(path.read_text(encoding="utf-8")) for path in ROOM.glob("*.py")}
     del trees["private_names"]
     nodes = [node for tree in trees.values() for node in ast.walk(tree)]

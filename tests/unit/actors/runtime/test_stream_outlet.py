@@ -22,7 +22,7 @@ def ends() -> Iterator[tuple[StreamOutlet, socket.socket]]:
         yield outlet, far
 
 
-def test_what_the_service_says_is_heard(ends: tuple[StreamOutlet, socket.socket]) -> None:
+def test_messages_of_the_service_arrive(ends: tuple[StreamOutlet, socket.socket]) -> None:
     outlet, service = ends
     stop = Frame(Kind.STOP, seconds=3.0)
 
@@ -33,9 +33,7 @@ def test_what_the_service_says_is_heard(ends: tuple[StreamOutlet, socket.socket]
 
 
 @pytest.mark.parametrize("body", [b"", b"\xff" * 40, struct.pack(">BQdHH", 99, 1, 0.0, 0, 0)])
-def test_a_gateway_that_can_make_nothing_of_the_stream_hangs_up(
-    ends: tuple[StreamOutlet, socket.socket], body: bytes
-) -> None:
+def test_a_gateway_closes_a_stream_that_it_cannot_decode(ends: tuple[StreamOutlet, socket.socket], body: bytes) -> None:
     outlet, service = ends
     service.sendall(struct.pack(">I", len(body)) + body)
 

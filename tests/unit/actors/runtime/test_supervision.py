@@ -26,7 +26,7 @@ def test_every_actor_is_started_with_epoch_one() -> None:
     assert Supervision(("a", "b"), LIMITS, {}).begin(0) == [Start("a", 1), Start("b", 1)]
 
 
-def test_epochs_go_on_after_those_of_an_earlier_system() -> None:
+def test_epochs_continue_after_those_of_an_earlier_system() -> None:
     assert Supervision(("a", "b"), LIMITS, {"a": 7}).begin(0) == [Start("a", 8), Start("b", 1)]
 
 
@@ -36,7 +36,7 @@ def test_an_actor_that_comes_up_is_announced() -> None:
     assert supervision.came_up("a", 1, 0.1) == [Announce("a", 1)]
 
 
-def test_a_dead_actor_is_replaced_at_once_the_first_time_and_later_after_longer_and_longer() -> None:
+def test_a_dead_actor_is_replaced_at_once_the_first_time_and_with_backoff_later() -> None:
     supervision = running("a")
     assert supervision.exited("a", 1, "died", 1) == [Withdraw("a", 1, "died"), Start("a", 2)]
     assert supervision.exited("a", 2, "died", 2)[1:] == [Wait("a", 0.5)]
@@ -50,7 +50,7 @@ def test_an_exit_reported_twice_counts_once() -> None:
     assert supervision.exited("a", 1, "died", 1) == []
 
 
-def test_too_many_deaths_in_the_window_are_given_up() -> None:
+def test_an_actor_that_dies_too_often_in_the_window_is_given_up() -> None:
     supervision = running("a")
     epoch = 1
     for second in range(LIMITS.max_restarts):
@@ -64,7 +64,7 @@ def test_too_many_deaths_in_the_window_are_given_up() -> None:
     assert supervision.waited("a", 5) == []
 
 
-def test_deaths_spread_over_more_than_the_window_are_not_given_up() -> None:
+def test_an_actor_whose_deaths_are_spread_over_more_than_the_window_is_not_given_up() -> None:
     supervision = running("a")
     for epoch in range(1, 20):
         directives = supervision.exited("a", epoch, "died", epoch * 31.0)
@@ -78,18 +78,18 @@ def test_an_actor_that_does_not_come_up_is_replaced_after_the_deadline() -> None
     assert directives == [End("a", 1), Withdraw("a", 1, "did not start within 10 s"), Start("a", 2)]
 
 
-def test_the_start_deadline_of_an_actor_that_is_up_means_nothing() -> None:
+def test_the_start_deadline_of_a_running_actor_is_ignored() -> None:
     assert running("a").start_overdue("a", 1, 10) == []
 
 
-def test_one_that_comes_up_after_it_was_given_up_is_ended() -> None:
+def test_an_actor_that_comes_up_after_it_was_given_up_is_ended() -> None:
     supervision = Supervision(("a",), LIMITS, {})
     supervision.begin(0)
     supervision.start_overdue("a", 1, 10)
     assert supervision.came_up("a", 1, 11) == [End("a", 1)]
 
 
-def test_a_silent_actor_is_replaced_and_one_that_beats_is_not() -> None:
+def test_a_silent_actor_is_replaced_and_one_with_heartbeats_is_not() -> None:
     supervision = running("silent", "alive")
     assert supervision.pulse(1) == [Ping("silent", 1), Ping("alive", 1)]
     supervision.beat_heard("alive", 1, 3.5)
@@ -101,7 +101,7 @@ def test_a_silent_actor_is_replaced_and_one_that_beats_is_not() -> None:
     ]
 
 
-def test_the_beat_of_a_predecessor_is_no_sign_of_life() -> None:
+def test_the_heartbeat_of_a_predecessor_does_not_count() -> None:
     supervision = running("a")
     supervision.exited("a", 1, "died", 1)
     supervision.came_up("a", 2, 1)
@@ -116,7 +116,7 @@ def test_an_actor_that_stopped_is_not_replaced() -> None:
     assert supervision.waited("a", 2) == []
 
 
-def test_stopping_asks_everybody_and_is_over_when_the_last_has_stopped() -> None:
+def test_stopping_asks_every_actor_and_ends_when_the_last_has_stopped() -> None:
     supervision = running("a", "b")
     assert supervision.stop() == [AskToStop("a", 1), AskToStop("b", 1)]
     assert AllStopped() not in supervision.stopped("a", 1)
@@ -129,7 +129,7 @@ def test_an_actor_that_dies_while_stopping_has_stopped() -> None:
     assert supervision.exited("a", 1, "died", 1) == [Withdraw("a", 1, "died"), AllStopped()]
 
 
-def test_stopping_does_not_wait_for_an_actor_in_its_back_off() -> None:
+def test_stopping_does_not_wait_for_an_actor_in_backoff() -> None:
     supervision = running("a")
     supervision.exited("a", 1, "died", 1)
     supervision.exited("a", 2, "died", 1)
@@ -137,7 +137,7 @@ def test_stopping_does_not_wait_for_an_actor_in_its_back_off() -> None:
     assert supervision.waited("a", 2) == []
 
 
-def test_who_has_not_stopped_when_the_drain_is_over_is_ended() -> None:
+def test_an_actor_that_has_not_stopped_by_the_end_of_the_drain_is_ended() -> None:
     supervision = running("a", "b")
     supervision.stop()
     supervision.stopped("a", 1)

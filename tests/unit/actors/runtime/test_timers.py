@@ -5,7 +5,7 @@ def fired(timers: Timers, now_s: float) -> list[str]:
     return [key for key, deadline_s in timers.due(now_s) if timers.take(key, deadline_s)]
 
 
-def test_a_timer_runs_out_at_its_time_and_not_before() -> None:
+def test_a_timer_expires_at_its_time_and_not_before() -> None:
     timers = Timers()
     timers.set("a", 2, now_s=10)
     assert fired(timers, 11.9) == []
@@ -13,7 +13,7 @@ def test_a_timer_runs_out_at_its_time_and_not_before() -> None:
     assert fired(timers, 13) == []
 
 
-def test_timers_that_are_due_together_run_out_in_the_order_of_their_deadlines() -> None:
+def test_timers_due_together_expire_in_the_order_of_their_deadlines() -> None:
     timers = Timers()
     timers.set("late", 3, now_s=0)
     timers.set("early", 1, now_s=0)
@@ -28,14 +28,14 @@ def test_a_restarted_timer_forgets_its_first_deadline() -> None:
     assert fired(timers, 5.5) == ["a"]
 
 
-def test_a_cancelled_timer_never_runs_out() -> None:
+def test_a_cancelled_timer_never_expires() -> None:
     timers = Timers()
     timers.set("a", 1, now_s=0)
     timers.set("a", -1, now_s=0)
     assert fired(timers, 9) == []
 
 
-def test_a_timer_cancelled_by_the_one_that_ran_out_with_it_does_not_run_out() -> None:
+def test_a_timer_cancelled_by_one_that_expired_with_it_does_not_expire() -> None:
     timers = Timers()
     timers.set("first", 1, now_s=0)
     timers.set("second", 2, now_s=0)
@@ -45,7 +45,7 @@ def test_a_timer_cancelled_by_the_one_that_ran_out_with_it_does_not_run_out() ->
     assert not timers.take(*due[1])
 
 
-def test_a_timer_started_anew_at_its_end_waits_for_the_next_wake_up() -> None:
+def test_a_timer_restarted_at_its_end_waits_for_the_next_wake_up() -> None:
     timers = Timers()
     timers.set("a", 0, now_s=1)
     due = timers.due(1)
@@ -54,7 +54,7 @@ def test_a_timer_started_anew_at_its_end_waits_for_the_next_wake_up() -> None:
     assert len(due) == 1
 
 
-def test_a_wake_up_is_asked_for_once_and_again_only_for_an_earlier_timer() -> None:
+def test_a_wake_up_is_requested_once_and_again_only_for_an_earlier_timer() -> None:
     timers = Timers()
     assert timers.next_wake(0) is None
     timers.set("a", 10, now_s=0)
@@ -66,7 +66,7 @@ def test_a_wake_up_is_asked_for_once_and_again_only_for_an_earlier_timer() -> No
     assert timers.next_wake(1) == 2
 
 
-def test_a_stale_wake_up_asks_for_the_next_one() -> None:
+def test_a_stale_wake_up_requests_the_next_one() -> None:
     timers = Timers()
     timers.set("a", 10, now_s=0)
     timers.next_wake(0)
@@ -75,7 +75,7 @@ def test_a_stale_wake_up_asks_for_the_next_one() -> None:
     assert timers.next_wake(10) == 10
 
 
-def test_a_wake_up_that_comes_early_asks_for_another() -> None:
+def test_an_early_wake_up_requests_another() -> None:
     timers = Timers()
     timers.set("a", 10, now_s=0)
     timers.next_wake(0)
@@ -84,7 +84,7 @@ def test_a_wake_up_that_comes_early_asks_for_another() -> None:
     assert fired(timers, 10) == ["a"]
 
 
-def test_a_wake_up_that_is_late_is_still_waited_for() -> None:
+def test_a_late_wake_up_is_still_waited_for() -> None:
     timers = Timers()
     timers.set("long", 10, now_s=0)
     timers.next_wake(0)
@@ -97,7 +97,7 @@ def test_a_wake_up_that_is_late_is_still_waited_for() -> None:
     assert timers.next_wake(12) == 2
 
 
-def test_a_short_timer_again_and_again_asks_for_no_further_wake_up_for_a_long_one() -> None:
+def test_a_repeated_short_timer_requests_no_further_wake_up_for_a_long_one() -> None:
     timers = Timers()
     timers.set("long", 1000, now_s=0)
     asked = [timers.next_wake(0)]

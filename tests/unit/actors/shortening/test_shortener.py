@@ -1,4 +1,4 @@
-"""Topics that grow by themselves are shortened by default, and nobody misses what was removed."""
+"""Topics that grow by themselves are shortened by default, and keep what is still needed."""
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -44,7 +44,7 @@ START_NS = 1_700_000_000 * SECOND_NS
 
 
 class Board:
-    """A log whose clock goes on by a second with every record."""
+    """A log whose clock advances by a second with every record."""
 
     def __init__(self) -> None:
         self.now_ns = START_NS
@@ -112,7 +112,7 @@ def on_board(scenario: Callable[[Board], Awaitable[None]], folder: Path = Path()
 
 @pytest.mark.proves("W38")
 @pytest.mark.parametrize("kind", ["memory", "sqlite"])
-def test_the_discovery_topic_stays_short_and_nobody_vanishes_from_it(kind: str, tmp_path: Path) -> None:
+def test_the_discovery_topic_stays_short_and_loses_no_subscriber(kind: str, tmp_path: Path) -> None:
     async def scenario(board: Board) -> None:
         await board.announce("silent", offset=7)
         said_ns = board.now_ns
@@ -134,7 +134,7 @@ def test_a_short_topic_is_left_alone() -> None:
     on_board(scenario)
 
 
-def test_many_silent_ones_are_repeated_only_when_it_is_worth_it() -> None:
+def test_many_silent_subscribers_are_repeated_only_if_enough_is_removed() -> None:
     async def scenario(board: Board) -> None:
         for number in range(100):
             await board.announce(f"silent-{number}")
@@ -148,7 +148,7 @@ def test_many_silent_ones_are_repeated_only_when_it_is_worth_it() -> None:
 
 
 class Failing(MemoryLog):
-    """A log on which a trim fails once, as if whoever wanted it was killed."""
+    """A log on which a trim fails once, as if its process was killed."""
 
     failures = 1
 
@@ -159,7 +159,7 @@ class Failing(MemoryLog):
         return await super().trim(topic, retention)
 
 
-def test_whoever_is_killed_between_repeating_and_removing_harms_nobody() -> None:
+def test_a_kill_between_repeating_and_removing_loses_nothing() -> None:
     async def scenario(board: Board) -> None:
         board.log = Failing(clock=lambda: board.now_ns)
         for topic in (TOPICS.package, TOPICS.status, TOPICS.discovery, TOPICS.command):
@@ -185,7 +185,7 @@ class ReplacedBeforeItsTrim(MemoryLog):
         return await super().trim(topic, retention)
 
 
-def test_a_log_in_the_place_of_the_one_that_was_read_is_not_trimmed() -> None:
+def test_a_log_replaced_after_it_was_read_is_not_trimmed() -> None:
     async def scenario(board: Board) -> None:
         board.log = ReplacedBeforeItsTrim(clock=lambda: board.now_ns)
         for topic in (TOPICS.package, TOPICS.status, TOPICS.discovery, TOPICS.command):
@@ -198,7 +198,7 @@ def test_a_log_in_the_place_of_the_one_that_was_read_is_not_trimmed() -> None:
     on_board(scenario)
 
 
-def test_any_number_may_shorten_at_once() -> None:
+def test_any_number_of_shorteners_may_run_at_once() -> None:
     async def scenario(board: Board) -> None:
         await board.announce("silent", offset=7)
         await board.announce("live", 200)
@@ -213,7 +213,7 @@ def test_any_number_may_shorten_at_once() -> None:
 
 
 class Interrupted(MemoryLog):
-    """A log to which something comes just before a repeated record does."""
+    """A log to which something is appended just before a repeated record."""
 
     before: Callable[[], Awaitable[object]] | None = None
 
@@ -233,7 +233,7 @@ async def interrupted() -> AsyncIterator[tuple[Board, Interrupted]]:
     yield board, log
 
 
-def test_who_is_forgotten_while_its_word_is_repeated_stays_forgotten() -> None:
+def test_a_subscriber_forgotten_while_its_announcement_is_repeated_stays_forgotten() -> None:
     async def run() -> None:
         async with interrupted() as (board, log):
             await board.announce("silent")
@@ -247,7 +247,7 @@ def test_who_is_forgotten_while_its_word_is_repeated_stays_forgotten() -> None:
     asyncio.run(run())
 
 
-def test_who_comes_back_while_its_word_is_repeated_is_where_it_says() -> None:
+def test_a_subscriber_that_returns_while_its_announcement_is_repeated_has_its_new_position() -> None:
     async def run() -> None:
         async with interrupted() as (board, log):
             await board.announce("silent", offset=7)
@@ -262,7 +262,7 @@ def test_who_comes_back_while_its_word_is_repeated_is_where_it_says() -> None:
 
 
 @pytest.mark.proves("W38")
-def test_the_statuses_of_packages_that_did_not_land_stay_and_others_go() -> None:
+def test_statuses_of_packages_that_were_not_imported_are_kept_and_others_removed() -> None:
     async def scenario(board: Board) -> None:
         for _ in range(4):
             await board.package()
@@ -284,7 +284,7 @@ def test_the_statuses_of_packages_that_did_not_land_stay_and_others_go() -> None
     on_board(scenario)
 
 
-def test_the_verdicts_of_golden_subscribers_stay_as_long_as_their_packages() -> None:
+def test_the_verdicts_of_golden_subscribers_are_kept_as_long_as_their_packages() -> None:
     async def scenario(board: Board) -> None:
         for _ in range(30):
             await board.package()
@@ -304,7 +304,7 @@ def test_the_verdicts_of_golden_subscribers_stay_as_long_as_their_packages() -> 
     on_board(scenario)
 
 
-def test_a_failure_told_of_a_package_that_the_log_does_not_have_goes() -> None:
+def test_the_failure_of_a_package_that_is_not_on_the_log_is_removed() -> None:
     async def scenario(board: Board) -> None:
         await board.package()
         await board.tell("edge", 8, Status.HELD)  # late, of a log that was replaced
@@ -331,7 +331,7 @@ class Replaced(MemoryLog):
 
 
 @pytest.mark.parametrize("after", [(TOPICS.package,), (TOPICS.command, TOPICS.command)])
-def test_nothing_is_removed_by_what_a_log_had_that_is_replaced_meanwhile(after: tuple[str, ...]) -> None:
+def test_nothing_is_removed_by_the_state_of_a_log_that_is_replaced_meanwhile(after: tuple[str, ...]) -> None:
     async def run() -> None:
         former, board = Board(), Board()
         former.log = log = Replaced(clock=lambda: former.now_ns)
@@ -359,7 +359,7 @@ def test_nothing_is_removed_by_what_a_log_had_that_is_replaced_meanwhile(after: 
     asyncio.run(run())
 
 
-def test_a_failure_that_is_settled_while_it_is_repeated_does_not_come_back() -> None:
+def test_a_failure_settled_while_it_is_repeated_does_not_come_back() -> None:
     async def run() -> None:
         async with interrupted() as (board, log):
             await board.package()
@@ -385,7 +385,7 @@ async def _command(board: Board, subscriber: str) -> int:
 
 
 @pytest.mark.proves("W38")
-def test_a_command_stays_until_it_is_obeyed_or_too_old() -> None:
+def test_a_command_is_kept_until_it_is_carried_out_or_too_old() -> None:
     async def scenario(board: Board) -> None:
         for _ in range(10):
             await _command(board, "edge")
@@ -407,7 +407,7 @@ def test_a_command_stays_until_it_is_obeyed_or_too_old() -> None:
 
 
 @pytest.mark.proves("W38")
-def test_what_an_archive_does_not_have_yet_stays_unless_nothing_was_heard_of_it_for_long() -> None:
+def test_records_not_yet_archived_are_kept_unless_the_archive_is_silent_for_long() -> None:
     async def scenario(board: Board) -> None:
         topics = (ArchivedTopic(topic=TOPICS.discovery, next=15),)
         await board.append(TOPICS.discovery, ArchivedMessage(topics=topics, place="a"))
@@ -428,7 +428,7 @@ def test_what_an_archive_does_not_have_yet_stays_unless_nothing_was_heard_of_it_
     on_board(scenario)
 
 
-def test_of_an_announcement_that_only_a_newer_version_can_read_nothing_is_removed_and_that_is_said() -> None:
+def test_a_topic_with_an_announcement_of_a_newer_version_is_not_shortened_and_says_so() -> None:
     async def scenario(board: Board) -> None:
         newer = new_record(ForgottenMessage(subscriber="x"), record_id="r", time_ns=1, producer="x")
         headers = tuple((name, "9.0" if name == "version" else value) for name, value in newer.headers)
@@ -461,7 +461,7 @@ def test_a_topic_that_ends_with_a_gap_is_read_to_its_end() -> None:
     asyncio.run(run())
 
 
-def test_a_record_that_is_repeated_twice_still_says_where_it_was_first() -> None:
+def test_a_record_repeated_twice_keeps_its_first_offset() -> None:
     first = new_record(ForgottenMessage(subscriber="x"), record_id="r", time_ns=1, producer="x").at(5, 700)
     second = repeated(first, 90).at(91, 800)
     third = original_of(repeated(second, 200).at(201, 900))
@@ -470,5 +470,5 @@ def test_a_record_that_is_repeated_twice_still_says_where_it_was_first() -> None
 
 
 @pytest.mark.parametrize("header", ["", "1 2", "x y z", "9 1 3", "1 1 -5", f"1 {'9' * 30} 3"])
-def test_a_header_that_makes_no_sense_repeats_nothing(header: str) -> None:
+def test_a_record_with_an_invalid_header_repeats_nothing(header: str) -> None:
     assert original_of(NewRecord(payload=b"", headers=(("repeats", header),)).at(7, 1)) is None

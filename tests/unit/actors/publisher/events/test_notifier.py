@@ -1,4 +1,4 @@
-"""Events are told at least once each, with the same key, whatever dies and whatever is away meanwhile."""
+"""Each event is written at least once, with the same key, whichever actors die and services fail meanwhile."""
 
 from collections import Counter
 from typing import Any
@@ -51,7 +51,7 @@ def test_a_new_subscriber_that_is_far_behind_causes_no_repeats(notifier_stage: t
 
 
 @pytest.mark.proves("W14")
-def test_a_fleet_that_was_empty_for_a_while_costs_no_event(notifier_stage: type[Stage]) -> None:
+def test_no_event_is_lost_while_the_fleet_is_empty(notifier_stage: type[Stage]) -> None:
     stage = notifier_stage(("distributed",))
     stage.publish("p0")
     stage.announce("edge", 0)
@@ -59,7 +59,7 @@ def test_a_fleet_that_was_empty_for_a_while_costs_no_event(notifier_stage: type[
     stage.announce("edge", 0, Liveness.GONE)
     stage.publish("p1")
     stage.run()
-    assert stage.told("distributed") == [0], "nobody is there to have it"
+    assert stage.told("distributed") == [0], "no subscriber is there"
     stage.publish("p2")
     stage.announce("edge", 2)
     stage.run()
@@ -67,7 +67,7 @@ def test_a_fleet_that_was_empty_for_a_while_costs_no_event(notifier_stage: type[
 
 
 @pytest.mark.proves("F67")
-def test_nothing_is_distributed_by_a_view_in_which_somebody_may_be_missing(notifier_stage: type[Stage]) -> None:
+def test_an_incomplete_view_of_the_fleet_distributes_nothing(notifier_stage: type[Stage]) -> None:
     stage = notifier_stage(("distributed",))
     stage.publish("p0")
     stage.announce("fast", 0)
@@ -91,7 +91,7 @@ def test_nothing_is_distributed_by_a_view_in_which_somebody_may_be_missing(notif
         ({"follows": ("shop",)}, [0]),
     ],
 )
-def test_live_and_silent_followers_count_and_others_do_not(
+def test_only_live_and_silent_followers_count(
     notifier_stage: type[Stage], slow: dict[str, Any], told: list[int]
 ) -> None:
     stage = notifier_stage(("distributed",))
@@ -104,7 +104,7 @@ def test_live_and_silent_followers_count_and_others_do_not(
     assert stage.told("distributed") == told
 
 
-def test_a_date_makes_no_subscriber_gone_before_it_could_speak_again(notifier_stage: type[Stage]) -> None:
+def test_the_time_of_a_record_alone_does_not_make_a_subscriber_gone(notifier_stage: type[Stage]) -> None:
     stage = notifier_stage(("distributed",))
     stage.publish("p0")
     stage.announce("fast", 1)
@@ -129,7 +129,7 @@ def test_a_date_makes_no_subscriber_gone_before_it_could_speak_again(notifier_st
 
 
 @pytest.mark.proves("F66", "F91", "F92")
-def test_every_kind_of_event_is_told_with_what_belongs_to_it(notifier_stage: type[Stage]) -> None:
+def test_every_kind_of_event_is_written_with_its_fields(notifier_stage: type[Stage]) -> None:
     stage = notifier_stage()
     stage.publish("other", publisher="shop")
     offset = stage.publish("p1", paths=("/a", "/b"))
@@ -156,7 +156,7 @@ def test_every_kind_of_event_is_told_with_what_belongs_to_it(notifier_stage: typ
 
 @pytest.mark.proves("W14", "F69")
 @pytest.mark.parametrize("keys", [True, False])
-def test_killed_at_any_step_it_tells_everything_and_what_it_repeats_has_the_same_key(
+def test_a_notifier_killed_at_any_step_loses_no_event_and_repeats_keep_their_key(
     notifier_stage: type[Stage], keys: bool
 ) -> None:
     def play(kill_at: int) -> Stage:
@@ -185,7 +185,7 @@ def test_killed_at_any_step_it_tells_everything_and_what_it_repeats_has_the_same
 
 @pytest.mark.proves("W14", "F69", "R15")
 @pytest.mark.parametrize("away", [Append, ReadLog, FindBounds])
-def test_a_log_that_was_away_costs_no_event(notifier_stage: type[Stage], away: type[Any]) -> None:
+def test_an_unavailable_log_costs_no_event(notifier_stage: type[Stage], away: type[Any]) -> None:
     stage = notifier_stage(keys=False)
     stage.announce("edge", 9)
     stage.publish("p0")
@@ -202,7 +202,7 @@ def test_a_log_that_was_away_costs_no_event(notifier_stage: type[Stage], away: t
 
 
 @pytest.mark.proves("W15", "F69")
-def test_a_successor_goes_on_where_the_log_says_and_repeats_nothing_of_history(notifier_stage: type[Stage]) -> None:
+def test_a_successor_continues_from_the_marks_and_repeats_no_event(notifier_stage: type[Stage]) -> None:
     stage = notifier_stage(keys=False)
     stage.announce("edge", 99)
     for number in range(20):
@@ -217,7 +217,7 @@ def test_a_successor_goes_on_where_the_log_says_and_repeats_nothing_of_history(n
     assert [event.dedup_key for event in stage.events()] == before
 
 
-def test_marks_are_found_however_far_back_others_pushed_them(notifier_stage: type[Stage]) -> None:
+def test_marks_are_found_behind_any_number_of_later_records(notifier_stage: type[Stage]) -> None:
     stage = notifier_stage(("created",), keys=False)
     stage.publish("p0")
     stage.run()
@@ -230,7 +230,7 @@ def test_marks_are_found_however_far_back_others_pushed_them(notifier_stage: typ
     assert stage.told("created") == [0, 1]
 
 
-def test_a_kind_that_is_switched_on_later_begins_at_the_oldest_record(notifier_stage: type[Stage]) -> None:
+def test_a_kind_of_event_that_is_enabled_later_begins_at_the_oldest_record(notifier_stage: type[Stage]) -> None:
     stage = notifier_stage(("created",))
     stage.publish("p0")
     stage.run()
@@ -241,7 +241,7 @@ def test_a_kind_that_is_switched_on_later_begins_at_the_oldest_record(notifier_s
     assert (stage.told("created"), stage.told("queued")) == ([0, 1], [0, 1])
 
 
-def test_another_log_is_told_from_its_beginning_and_the_old_marks_do_not_apply(notifier_stage: type[Stage]) -> None:
+def test_another_log_is_read_from_its_beginning_and_old_marks_do_not_apply(notifier_stage: type[Stage]) -> None:
     stage = notifier_stage(("queued", "distributed"))
     for number in range(5):
         stage.publish(f"p{number}")
@@ -259,7 +259,7 @@ def test_another_log_is_told_from_its_beginning_and_the_old_marks_do_not_apply(n
     assert [event.package_id for event in stage.events() if event.kind == "queued"][5:] == ["n0"]
 
 
-def test_what_is_told_again_on_another_log_is_an_event_there_whichever_topic_is_read_first(
+def test_a_status_repeated_on_another_log_is_an_event_there_whichever_topic_is_read_first(
     notifier_stage: type[Stage],
 ) -> None:
     stage = notifier_stage(("failed",))
@@ -274,7 +274,7 @@ def test_what_is_told_again_on_another_log_is_an_event_there_whichever_topic_is_
     assert stage.told("failed") == [0]
 
 
-def test_what_was_trimmed_before_it_was_told_is_passed_over_with_a_line(notifier_stage: type[Stage]) -> None:
+def test_a_package_trimmed_before_its_event_was_written_is_skipped_and_logged(notifier_stage: type[Stage]) -> None:
     stage = notifier_stage(("created",))
     stage.publish("p0")
     stage.run()
@@ -287,7 +287,7 @@ def test_what_was_trimmed_before_it_was_told_is_passed_over_with_a_line(notifier
     assert "event.impossible" in stage.it.notes()
 
 
-def test_many_packages_cost_few_appends_and_marks_come_with_them(notifier_stage: type[Stage]) -> None:
+def test_events_of_many_packages_and_their_marks_need_few_appends(notifier_stage: type[Stage]) -> None:
     stage = notifier_stage(("distributed", "failed"))
     for number in range(400):
         stage.publish(f"p{number}")
@@ -300,7 +300,7 @@ def test_many_packages_cost_few_appends_and_marks_come_with_them(notifier_stage:
     assert {mark.kind: mark.offset for mark in marks.marks} == {"distributed": 400, "failed": 0}
 
 
-def test_no_more_than_a_bounded_number_of_packages_is_held_for_a_subscriber_that_is_behind(
+def test_the_packages_held_for_a_slow_subscriber_are_bounded(
     notifier_stage: type[Stage],
 ) -> None:
     stage = notifier_stage(("distributed",))
@@ -316,7 +316,7 @@ def test_no_more_than_a_bounded_number_of_packages_is_held_for_a_subscriber_that
     assert stage.told("distributed") == list(range(4000))
 
 
-def test_without_kinds_nothing_is_read_and_nothing_is_written(notifier_stage: type[Stage]) -> None:
+def test_without_kinds_of_events_nothing_is_read_or_written(notifier_stage: type[Stage]) -> None:
     stage = notifier_stage(())
     stage.publish("p0")
     stage.run()
@@ -324,7 +324,7 @@ def test_without_kinds_nothing_is_read_and_nothing_is_written(notifier_stage: ty
     assert stage.it.timers == {}
 
 
-def test_a_quiet_publisher_renews_its_marks_so_that_no_retention_takes_the_newest(notifier_stage: type[Stage]) -> None:
+def test_an_idle_publisher_renews_its_marks_before_retention_removes_them(notifier_stage: type[Stage]) -> None:
     stage = notifier_stage(("created",))
     stage.run()
     assert stage.topics["t.event"] == []
@@ -335,9 +335,7 @@ def test_a_quiet_publisher_renews_its_marks_so_that_no_retention_takes_the_newes
 
 @pytest.mark.proves("F68")
 @pytest.mark.parametrize("keys", [True, False])
-def test_two_notifiers_of_one_publisher_leave_nothing_out_and_repeat_little(
-    notifier_stage: type[Stage], keys: bool
-) -> None:
+def test_two_notifiers_of_one_publisher_lose_no_event_and_repeat_few(notifier_stage: type[Stage], keys: bool) -> None:
     one = notifier_stage(keys=keys)
     two = notifier_stage(keys=keys)
     two.topics, two.keyed = one.topics, one.keyed

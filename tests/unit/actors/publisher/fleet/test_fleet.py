@@ -59,7 +59,7 @@ class Stage:
         return self.deliver(*history, now_s=START_S) if history else []
 
     def wait(self, now_s: float) -> None:
-        """Look for more in vain until then."""
+        """Find nothing new until then."""
         while now_s - self.now_s > READ_WAIT_S:
             self.now_s += READ_WAIT_S
             self.read_on((), self.now_s)
@@ -141,7 +141,7 @@ def test_what_was_announced_before_the_question_is_in_the_answer() -> None:
     assert [member.liveness for member in reply.event.members] == [Liveness.STOPPED]
 
 
-def test_offsets_without_a_record_at_the_end_hold_up_no_answer() -> None:
+def test_offsets_without_a_record_at_the_end_do_not_delay_the_answer() -> None:
     stage = Stage()
     stage.begin((announcement("edge"), START_S))
     stage.tell(FleetQuery(), START_S, question=5)
@@ -151,7 +151,7 @@ def test_offsets_without_a_record_at_the_end_hold_up_no_answer() -> None:
     assert isinstance(reply, Reply)
 
 
-def test_a_subscriber_whose_clock_is_a_day_behind_is_live_by_what_was_appended_before_its_word() -> None:
+def test_a_subscriber_whose_clock_is_a_day_behind_is_live_by_the_records_before_its_announcement() -> None:
     stage = Stage()
     stage.begin((announcement("edge-2"), START_S - 2), (announcement("edge-1"), START_S - 86_400))
     assert stage.view(START_S) == {"edge-1": ("i1", Liveness.LIVE), "edge-2": ("i1", Liveness.LIVE)}
@@ -162,13 +162,13 @@ def test_a_subscriber_whose_clock_is_a_day_behind_is_live_by_what_was_appended_b
     assert reply.event.members[0].seen_ns == at(START_S + 5).wall_ns
 
 
-def test_a_clock_that_is_ahead_makes_nobody_live_who_is_gone() -> None:
+def test_a_clock_that_is_ahead_does_not_make_a_gone_subscriber_live() -> None:
     stage = Stage()
     stage.begin((announcement("edge-2"), START_S + 86_400), (announcement("edge-1"), START_S - 7200))
     assert stage.view(START_S)["edge-1"] == ("i1", Liveness.GONE)
 
 
-def test_a_publisher_is_held_up_until_it_says_otherwise_or_nothing_for_long() -> None:
+def test_a_publisher_is_throttled_until_it_says_otherwise_or_falls_silent() -> None:
     def told(stage: Stage, now_s: float) -> list[tuple[str, int]]:
         (reply,) = stage.ask(now_s)
         assert isinstance(reply, Reply)
@@ -186,7 +186,7 @@ def test_a_publisher_is_held_up_until_it_says_otherwise_or_nothing_for_long() ->
     assert told(stage, START_S + 33) == []
 
 
-def test_a_log_that_fails_does_not_hold_up_the_answer() -> None:
+def test_a_failing_log_does_not_delay_the_answer() -> None:
     stage = Stage()
     stage.begin((announcement("edge"), START_S))
     stage.tell(FleetQuery(), START_S, question=5)
@@ -226,7 +226,7 @@ def test_a_subscriber_falls_silent_then_gone_but_never_vanishes(
     assert stage.view(200.0 + silence_s) == {"edge": ("i1", liveness)}
 
 
-def test_live_announcements_count_from_when_they_are_read_whatever_the_other_clock_says() -> None:
+def test_live_announcements_count_from_when_they_are_read_not_from_the_senders_time() -> None:
     stage = Stage()
     stage.begin()
     stage.deliver((announcement("slow"), -2000), (announcement("fast"), 9000), now_s=200)
@@ -245,7 +245,7 @@ def test_a_subscriber_that_said_goodbye_is_stopped() -> None:
     assert stage.view(9999.0) == {"edge": ("i1", Liveness.STOPPED)}
 
 
-def test_nobody_falls_silent_while_the_log_cannot_be_read() -> None:
+def test_no_subscriber_falls_silent_while_the_log_cannot_be_read() -> None:
     stage = Stage()
     stage.begin()
     stage.deliver((announcement("edge"), 200), now_s=200)
@@ -259,7 +259,7 @@ def test_nobody_falls_silent_while_the_log_cannot_be_read() -> None:
     assert stage.view(9101)["edge"] == ("i1", Liveness.LIVE)
 
 
-def test_a_publisher_that_was_suspended_takes_nobody_for_gone_before_it_has_read_on() -> None:
+def test_a_suspended_publisher_calls_no_subscriber_gone_before_it_has_caught_up() -> None:
     stage = Stage()
     stage.begin()
     stage.deliver((announcement("edge"), 200), now_s=200)
@@ -268,7 +268,7 @@ def test_a_publisher_that_was_suspended_takes_nobody_for_gone_before_it_has_read
     assert stage.view(9031)["edge"] == ("i1", Liveness.SILENT)
 
 
-def test_of_two_instances_with_one_name_the_earlier_holds_it_while_it_lives() -> None:
+def test_of_two_instances_with_one_name_the_earlier_holds_it_while_it_is_live() -> None:
     stage = Stage()
     stage.begin()
     stage.deliver((announcement("edge", "first"), 200), (announcement("edge", "second"), 200), now_s=200)
@@ -279,7 +279,7 @@ def test_of_two_instances_with_one_name_the_earlier_holds_it_while_it_lives() ->
     assert stage.view(241)["edge"] == ("second", Liveness.LIVE)
 
 
-def test_a_holder_that_is_silent_gives_way_to_an_older_version_which_does_not_say_that_it_takes_over() -> None:
+def test_a_silent_holder_is_replaced_by_an_older_version_that_announces_no_takeover() -> None:
     stage = Stage()
     stage.begin()
     stage.deliver((replace(announcement("edge", "new"), lease_ms=30_000), 200), now_s=200)
@@ -289,20 +289,20 @@ def test_a_holder_that_is_silent_gives_way_to_an_older_version_which_does_not_sa
     assert stage.view(241)["edge"] == ("old", Liveness.LIVE)
 
 
-def test_a_stopped_instance_gives_way_at_once() -> None:
+def test_a_stopped_instance_is_replaced_at_once() -> None:
     stage = Stage()
     stage.begin((announcement("edge", "first", State.STOPPED), 99), (announcement("edge", "second"), 99))
     assert stage.view(START_S)["edge"] == ("second", Liveness.LIVE)
 
 
-def test_what_is_no_announcement_is_passed_over() -> None:
+def test_records_other_than_announcements_are_ignored() -> None:
     stage = Stage()
     line = LogMessage(publisher="p", subscriber_instance="i", subscriber="edge", message="failed")
     stage.begin((line, 99), (CONFIGURATION, 99), (announcement("edge"), 99))
     assert list(stage.view(START_S)) == ["edge"]
 
 
-def test_beyond_its_bound_the_fleet_forgets_whom_it_has_not_heard_of_for_longest() -> None:
+def test_beyond_its_bound_the_fleet_forgets_the_longest_silent_subscribers() -> None:
     stage = Stage(max_members=2)
     stage.begin((announcement("a"), 99), (announcement("b"), 99), (announcement("a"), 99), (announcement("c"), 99))
     assert list(stage.view(START_S)) == ["a", "c"]

@@ -1,4 +1,4 @@
-"""Nobody vanishes from the fleet while the log still has their last word, however long ago that was."""
+"""A subscriber stays in the fleet while the log has its last announcement, however old that is."""
 
 from collections.abc import Iterable
 from random import Random
@@ -31,7 +31,7 @@ def word(name: str, instance: str = "i1", state: State = State.IDLE) -> Discover
 
 
 class Board:
-    """A fleet over a discovery topic with this history; the last word was written an hour before now."""
+    """A fleet over a discovery topic with this history; the last record was written an hour before now."""
 
     def __init__(self, *history: Event, newest: int = 2, first: int = 0, max_members: int = 100) -> None:
         settings = FleetSettings("d", history=newest, max_members=max_members)
@@ -86,7 +86,7 @@ def names(view: FleetView) -> list[str]:
 
 
 @pytest.mark.proves("F60", "F63", "W26")
-def test_a_subscriber_that_was_silent_for_long_is_still_known() -> None:
+def test_a_subscriber_that_has_been_silent_for_long_is_still_known() -> None:
     board = Board(word("old"), *[word("busy")] * 10)
     view = board.view()
     assert names(view) == ["busy", "old"]
@@ -94,12 +94,12 @@ def test_a_subscriber_that_was_silent_for_long_is_still_known() -> None:
 
 
 @pytest.mark.proves("W26")
-def test_the_newest_word_of_each_counts_whatever_is_read_first() -> None:
+def test_the_newest_announcement_of_each_subscriber_counts_whichever_is_read_first() -> None:
     board = Board(word("edge"), word("edge", state=State.BLOCKED), word("edge", state=State.GAP), *[word("busy")] * 3)
     assert [m.announcement.state for m in board.view().members if m.announcement.subscriber == "edge"] == [State.GAP]
 
 
-def test_a_question_is_answered_after_a_while_though_the_old_part_is_not_read_and_says_so() -> None:
+def test_an_answer_without_the_old_part_comes_after_a_while_and_says_so() -> None:
     board = Board(word("old"), *[word("busy")] * 10)
     board.driver.feed(FleetQuery(), Origin("gateway", 1))
     board.serve(lookback=False)
@@ -111,7 +111,7 @@ def test_a_question_is_answered_after_a_while_though_the_old_part_is_not_read_an
     assert names(board.view()) == ["busy", "old"]
 
 
-def test_a_failed_read_of_the_old_part_is_tried_again_and_a_trimmed_one_is_left_out() -> None:
+def test_a_failed_read_of_the_old_part_is_retried_and_a_trimmed_part_left_out() -> None:
     board = Board(word("gone"), word("old"), *[word("busy")] * 3)
     board.serve(lookback=False)
     (read,) = [effect for effect in board.driver.open if isinstance(effect, ReadLog) and effect.start == 0]
@@ -126,14 +126,14 @@ def test_a_failed_read_of_the_old_part_is_tried_again_and_a_trimmed_one_is_left_
 
 
 @pytest.mark.proves("W38")
-def test_one_that_was_forgotten_is_not_brought_back_by_its_older_words() -> None:
+def test_older_announcements_do_not_bring_back_a_forgotten_subscriber() -> None:
     forgotten = [ForgottenMessage(subscriber="old"), ForgottenMessage(subscriber="older")]
     assert names(Board(word("old"), word("older"), *forgotten, *[word("busy")] * 3).view()) == ["busy"]
     assert names(Board(word("old"), word("older"), *[word("busy")] * 3, *forgotten).view()) == ["busy"]
 
 
 @pytest.mark.proves("W38")
-def test_the_next_word_of_one_that_was_forgotten_undoes_it() -> None:
+def test_the_next_announcement_of_a_forgotten_subscriber_undoes_it() -> None:
     board = Board(word("old"), ForgottenMessage(subscriber="old"))
     assert names(board.view()) == []
     board.write([word("old")])
@@ -143,7 +143,7 @@ def test_the_next_word_of_one_that_was_forgotten_undoes_it() -> None:
     assert names(board.view()) == ["old"]
 
 
-def test_one_that_was_refused_the_name_does_not_hide_its_holder() -> None:
+def test_an_instance_that_was_refused_the_name_does_not_hide_its_holder() -> None:
     refused = word("edge", "i2", State.STOPPED)
     board = Board(word("edge", "i1"), word("edge", "i2", State.STARTING), refused, *[word("busy")] * 3)
     (edge,) = [m for m in board.view().members if m.announcement.subscriber == "edge"]
@@ -152,14 +152,14 @@ def test_one_that_was_refused_the_name_does_not_hide_its_holder() -> None:
 
 
 @pytest.mark.proves("W38")
-def test_beyond_the_bound_those_not_heard_of_for_longest_are_dropped_and_counted() -> None:
+def test_beyond_the_bound_the_longest_silent_subscribers_are_dropped_and_counted() -> None:
     board = Board(*(word(f"edge-{n}") for n in range(6)), max_members=4)
     view = board.view()
     assert names(view) == ["edge-2", "edge-3", "edge-4", "edge-5"]
     assert view.dropped == 2
 
 
-def test_the_end_of_patience_is_told_to_nobody_who_does_not_wait() -> None:
+def test_a_timeout_without_a_waiting_question_answers_nothing() -> None:
     board = Board(word("edge"))
     board.serve()
     assert board.driver.feed(Tick("patience")) == []
@@ -173,7 +173,7 @@ def repeat(board: Board, number: int, read_to: int) -> None:
 
 @pytest.mark.proves("W38")
 @pytest.mark.parametrize("newest", [2, 100])
-def test_a_word_that_is_repeated_makes_nobody_look_alive(newest: int) -> None:
+def test_a_repeated_announcement_makes_no_subscriber_live(newest: int) -> None:
     board = Board(word("old"), *[word("busy")] * 5, newest=newest)
     said_ns = board.records[0].time_ns
     repeat(board, 0, 6)
@@ -183,7 +183,7 @@ def test_a_word_that_is_repeated_makes_nobody_look_alive(newest: int) -> None:
         assert (old.liveness, old.seen_ns) == (Liveness.SILENT, said_ns)
 
 
-def test_a_word_that_is_repeated_as_its_subscriber_is_heard_again_is_long_known() -> None:
+def test_a_repeated_announcement_does_not_replace_a_newer_one() -> None:
     board = Board(word("old"), *[word("busy")] * 5, newest=100)
     assert names(board.view()) == ["busy", "old"]
     board.write([word("old", state=State.PAUSED)])
@@ -197,7 +197,7 @@ def test_a_word_that_is_repeated_as_its_subscriber_is_heard_again_is_long_known(
 
 
 @pytest.mark.parametrize("newest", [1, 100])
-def test_one_that_is_forgotten_while_its_word_is_repeated_stays_forgotten(newest: int) -> None:
+def test_a_subscriber_forgotten_while_its_announcement_is_repeated_stays_forgotten(newest: int) -> None:
     board = Board(word("old"), *[word("busy")] * 5, ForgottenMessage(subscriber="old"), newest=newest)
     repeat(board, 0, 6)
     assert names(board.view()) == ["busy"]

@@ -100,7 +100,7 @@ def test_the_package_id_depends_on_the_request_id_alone() -> None:
 
 @pytest.mark.proves("F11")
 @pytest.mark.parametrize("kind", [Kind.DELETE, Kind.INVALIDATE, Kind.TEST])
-def test_what_has_no_content_is_not_built(kind: Kind) -> None:
+def test_packages_without_content_are_not_built(kind: Kind) -> None:
     effects = tell(distributor(), DistributeRequest(request_id="r", kind=kind, paths=("/a",)), 1)
     assert requests_in(append_in(effects)) == ["r"]
     assert len(effects) == 1
@@ -142,7 +142,7 @@ def test_a_small_package_does_not_overtake_a_big_one_requested_before_it() -> No
     assert requests_in(append_in(tell(it, built(big)))) == ["big", "small"]
 
 
-def test_what_is_built_while_the_log_is_busy_follows_as_one_batch() -> None:
+def test_packages_built_while_the_log_is_busy_follow_as_one_batch() -> None:
     it = distributor()
     first = append_in(tell(it, delete("r1"), 1))
     assert tell(it, delete("r2"), 2) + tell(it, delete("r3"), 3) == []
@@ -153,7 +153,7 @@ def test_what_is_built_while_the_log_is_busy_follows_as_one_batch() -> None:
     assert {q: answer.offset for q, answer in answers(tell(it, Done(second, (6, 9)))).items()} == {2: 6, 3: 9}
 
 
-def test_a_request_asked_again_while_in_progress_is_built_once_and_answered_to_both() -> None:
+def test_a_request_repeated_while_in_progress_is_built_once_and_answered_twice() -> None:
     it, request = distributor(), add("r1")
     tell(it, request, 1)
     assert tell(it, request, 2) == []
@@ -163,14 +163,14 @@ def test_a_request_asked_again_while_in_progress_is_built_once_and_answered_to_b
     assert answers(tell(it, request, 3)) == {3: found[1]}, "and later from memory"
 
 
-def test_the_memory_of_answers_is_bounded_and_the_log_knows_the_rest() -> None:
+def test_the_remembered_answers_are_bounded_and_the_log_has_the_rest() -> None:
     it = distributor(max_answers=1)
     for name in ("r1", "r2"):
         tell(it, Done(append_in(tell(it, delete(name), 1)), (1,)))
     assert requests_in(append_in(tell(it, delete("r1"), 2))) == ["r1"]
 
 
-def test_builds_run_ahead_up_to_the_bound_and_requests_wait_up_to_theirs() -> None:
+def test_builds_in_progress_and_waiting_requests_are_each_bounded() -> None:
     it = distributor(max_in_progress=2, max_waiting=1)
     requests = [add(f"r{number}") for number in range(4)]
     effects = [effect for number, request in enumerate(requests) for effect in tell(it, request, number + 1)]
@@ -182,7 +182,7 @@ def test_builds_run_ahead_up_to_the_bound_and_requests_wait_up_to_theirs() -> No
 
 @pytest.mark.proves("R14")
 @pytest.mark.parametrize("error", [RequestRefused("no such path"), BlobUnavailable("store down")])
-def test_a_package_that_cannot_be_built_is_refused_in_its_turn_and_holds_up_nobody(error: RequestRefused) -> None:
+def test_a_package_that_cannot_be_built_is_refused_in_its_turn_and_blocks_no_other(error: RequestRefused) -> None:
     it, first, second = distributor(), add("r1"), add("r2")
     tell(it, first, 1)
     tell(it, second, 2)
@@ -191,7 +191,7 @@ def test_a_package_that_cannot_be_built_is_refused_in_its_turn_and_holds_up_nobo
     assert answers(tell(it, Done(append, (1,))))[2].reason == str(error)
 
 
-def test_a_refused_request_can_be_made_again_under_its_id() -> None:
+def test_a_refused_request_can_be_repeated_with_its_id() -> None:
     it, request = distributor(), add("r1")
     tell(it, request, 1)
     tell(it, Failed(BuildPackage(request), RequestRefused("no such path")))
@@ -199,7 +199,7 @@ def test_a_refused_request_can_be_made_again_under_its_id() -> None:
 
 
 @pytest.mark.proves("F13", "F16", "R14")
-def test_a_folder_with_nothing_in_it_is_dropped_and_not_taken_for_the_wish_to_remove_everything() -> None:
+def test_an_empty_folder_is_dropped_and_does_not_mean_remove_everything() -> None:
     it, request = distributor(), add("r1", paths=("/",), deep_paths=("/",))
     tell(it, request, 1)
     package = PackageMessage(publisher_instance="", package_id="", kind=Kind.ADD, paths=("/",), entries=1, length=90)
@@ -208,7 +208,7 @@ def test_a_folder_with_nothing_in_it_is_dropped_and_not_taken_for_the_wish_to_re
     assert "empty request" in answer.reason
 
 
-def test_the_recipients_travel_with_the_package() -> None:
+def test_the_package_carries_its_recipients() -> None:
     for request in (add("r1", recipients=("edge-1",)), DistributeRequest(
         request_id="r2", kind=Kind.DELETE, paths=("/a",), recipients=("edge-1",)
     )):  # fmt: skip
@@ -218,7 +218,7 @@ def test_the_recipients_travel_with_the_package() -> None:
         assert open_record(append.records[0].at(1, 0), PackageMessage).recipients == ("edge-1",)
 
 
-def test_an_unavailable_log_is_tried_again_and_then_given_up_with_advice() -> None:
+def test_an_unavailable_log_is_retried_and_then_given_up_with_advice() -> None:
     it = distributor(max_attempts=3)
     append = append_in(tell(it, delete("r1"), 1))
     for _ in range(2):
@@ -231,7 +231,7 @@ def test_an_unavailable_log_is_tried_again_and_then_given_up_with_advice() -> No
     assert "same request id" in answer.reason
 
 
-def test_one_record_too_large_costs_only_its_own_request() -> None:
+def test_a_record_that_is_too_large_fails_only_its_own_request() -> None:
     it = distributor()
     first = append_in(tell(it, delete("r1"), 1))
     for number in (2, 3, 4):
@@ -263,7 +263,7 @@ def test_an_idle_distributor_stops_at_once() -> None:
 
 
 @given(data=st.data(), kinds=st.lists(st.booleans(), min_size=1, max_size=30))
-def test_the_order_on_the_log_is_the_order_of_the_requests_whatever_the_builds_take(
+def test_the_order_on_the_log_is_that_of_the_requests_however_long_builds_take(
     data: st.DataObject, kinds: list[bool]
 ) -> None:
     it = distributor(max_in_progress=4)
@@ -353,7 +353,7 @@ def test_on_a_log_without_keys_a_request_that_another_process_shipped_is_recogni
     assert answers(tell(it, delete("r1"), 1))[1].offset == 0
 
 
-def test_a_log_without_keys_that_cannot_be_read_refuses_with_advice_instead_of_shipping_blindly() -> None:
+def test_a_request_is_refused_with_advice_if_a_log_without_keys_cannot_be_read() -> None:
     it, _ = recalling()
     tell(it, delete("r1"), 1)
     answer = None
@@ -370,7 +370,7 @@ def test_a_log_without_keys_that_cannot_be_read_refuses_with_advice_instead_of_s
 
 @pytest.mark.proves("W8")
 @pytest.mark.parametrize("landed", [True, False])
-def test_on_a_log_without_keys_an_append_that_failed_is_repeated_only_if_it_did_not_get_there(landed: bool) -> None:
+def test_on_a_log_without_keys_a_failed_append_is_repeated_only_if_it_is_not_on_the_log(landed: bool) -> None:
     it, _ = recalling()
     read = read_of(list(it.receive(Done(FindBounds("p"), TopicBounds("L", 0, 0)), Origin(""), NOW)))
     append = append_in(tell(it, delete("r1"), 1))

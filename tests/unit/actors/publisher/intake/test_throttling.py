@@ -1,4 +1,4 @@
-"""Requests are held up by the backlog of the subscribers that count, and nobody is blocked by that."""
+"""Requests are delayed by the backlog of the subscribers that count, and nothing else is blocked."""
 
 from random import Random
 from typing import ClassVar
@@ -130,21 +130,21 @@ def test_only_the_chosen_subscribers_slow_the_publisher_down(
     ("liveness", "counts"),
     [(Liveness.LIVE, True), (Liveness.SILENT, True), (Liveness.GONE, False), (Liveness.STOPPED, False)],
 )
-def test_a_silent_subscriber_goes_on_counting_and_a_gone_one_does_not(liveness: Liveness, counts: bool) -> None:
+def test_a_silent_subscriber_still_counts_and_a_gone_one_does_not(liveness: Liveness, counts: bool) -> None:
     stage = Stage(subscriber(liveness=liveness), backlog=5000)
     stage.ask("r")
     assert stage.it.asks(Append) is not counts
 
 
 @pytest.mark.proves("W17")
-def test_the_backlog_begins_after_the_last_processed_package_also_of_one_that_has_none() -> None:
+def test_the_backlog_begins_after_the_last_processed_package_if_there_is_one() -> None:
     stage = Stage(subscriber("fresh", offset=-1), subscriber("edge", offset=7))
     stage.ask("r")
     (query,) = stage.it.sent(SizesQuery)
     assert [(queue.publisher, queue.after) for queue in query.queues] == [("site", -1), ("site", 7)]
 
 
-def test_a_position_on_another_log_is_none_on_this_one_once_that_is_known() -> None:
+def test_a_position_known_to_be_on_another_log_does_not_count_on_this_one() -> None:
     there, here = subscriber("there", offset=7), subscriber("here", offset=7)
     members = [
         replaced(each, announcement=replaced(each.announcement, log_id=log_id))
@@ -165,7 +165,7 @@ def test_a_position_on_another_log_is_none_on_this_one_once_that_is_known() -> N
 
 
 @pytest.mark.proves("W31")
-def test_a_request_that_is_held_up_blocks_neither_its_repetition_nor_a_test_nor_what_came_before() -> None:
+def test_a_delayed_request_blocks_neither_its_repetition_nor_tests_nor_earlier_requests() -> None:
     stage = Stage(subscriber(), backlog=0)
     stage.ask("1")
     stage.append()
@@ -183,21 +183,21 @@ def test_a_request_that_is_held_up_blocks_neither_its_repetition_nor_a_test_nor_
 
 
 @pytest.mark.proves("W31")
-def test_every_request_is_held_up_by_what_is_true_when_it_comes() -> None:
+def test_every_request_is_delayed_by_the_backlog_when_it_arrives() -> None:
     stage = Stage(subscriber(), backlog=5000)
     stage.ask("1")
     stage.it.tick("admit")
     stage.append()
     stage.backlog = 0
     stage.ask("22")
-    assert stage.append() == ["22"], "the queue is empty now, and no older figure counts"
+    assert stage.append() == ["22"], "the queue is empty now; older figures do not count"
     stage.backlog = 1990
     stage.it.pass_time(2)
     stage.ask("333")
     assert stage.it.timers["admit"] - stage.it.now.mono_s == pytest.approx(19.8)
 
 
-def test_requests_that_come_within_a_second_share_a_measurement_and_count_each_other() -> None:
+def test_requests_within_a_second_share_a_measurement_and_count_each_other() -> None:
     stage = Stage(subscriber(), backlog=1000)
     stage.ask("1")
     assert stage.append() == ["1"]
@@ -212,7 +212,7 @@ def test_requests_that_come_within_a_second_share_a_measurement_and_count_each_o
 
 
 @pytest.mark.proves("W31")
-def test_requests_that_are_held_up_keep_their_order_also_when_a_later_one_needs_no_wait() -> None:
+def test_delayed_requests_keep_their_order_even_if_a_later_one_needs_no_delay() -> None:
     stage = Stage(subscriber("edge"), backlog=5000)
     stage.ask("1")
     stage.ask("22", recipients=("other",))
@@ -221,13 +221,13 @@ def test_requests_that_are_held_up_keep_their_order_also_when_a_later_one_needs_
     assert stage.append() == ["1", "22"]
 
 
-def test_a_request_for_others_is_not_held_up_by_a_subscriber_that_does_not_get_it() -> None:
+def test_a_subscriber_does_not_delay_requests_that_are_not_for_it() -> None:
     stage = Stage(subscriber("edge"), backlog=5000)
     stage.ask("1", recipients=("other",))
     assert stage.append() == ["1"]
 
 
-def test_what_is_for_others_lies_before_nobody_else() -> None:
+def test_packages_for_one_subscriber_are_not_in_the_backlog_of_others() -> None:
     stage = Stage(subscriber("edge"), subscriber("other"), backlog=1000)
     stage.ask("1", recipients=("other",))
     assert stage.append() == ["1"]
@@ -236,13 +236,13 @@ def test_what_is_for_others_lies_before_nobody_else() -> None:
     stage.it.tick("admit")
     stage.append()
     delays = {answer.request_id: (answer.throttled_ms, answer.throttled_by) for answer in stage.answers()}
-    assert delays["22"] == (20, "other"), "1000, and the one that was appended since"
-    assert delays["333"] == (20, "other"), "it keeps its place behind the other, but has nothing more before it"
+    assert delays["22"] == (20, "other"), "1000, and the one appended since"
+    assert delays["333"] == (20, "other"), "it keeps its place behind the other, with no longer backlog"
     (query,) = stage.it.sent(SizesQuery)
     assert [queue.subscriber for queue in query.queues] == ["edge", "other"]
 
 
-def test_a_test_package_is_in_nobodys_way() -> None:
+def test_a_test_package_delays_no_request() -> None:
     stage = Stage(subscriber(), backlog=1000)
     for name in ("1", "22", "333"):
         stage.ask(name, Kind.TEST)
@@ -251,7 +251,7 @@ def test_a_test_package_is_in_nobodys_way() -> None:
     assert stage.append() == ["4444"]
 
 
-def test_a_backlog_that_cannot_be_measured_holds_nothing_up_for_long() -> None:
+def test_a_backlog_that_cannot_be_measured_delays_requests_only_briefly() -> None:
     stage = Stage(subscriber(), backlog=0)
     stage.ask("1", answer=False)
     assert not stage.it.asks(Append)
@@ -261,7 +261,7 @@ def test_a_backlog_that_cannot_be_measured_holds_nothing_up_for_long() -> None:
     assert "backlog.not_measured" in stage.it.notes()
 
 
-def test_a_queue_that_cannot_be_read_leaves_the_last_measurement_in_force() -> None:
+def test_the_last_measurement_stays_in_force_while_a_queue_cannot_be_read() -> None:
     stage = Stage(subscriber(), backlog=1500)
     stage.ask("1")
     stage.it.tick("admit")
@@ -280,14 +280,14 @@ def test_an_answer_to_an_earlier_question_is_not_taken_for_this_one() -> None:
     assert not stage.it.asks(Append)
 
 
-def test_without_a_throttle_nobody_is_asked() -> None:
+def test_without_a_throttle_no_backlog_is_measured() -> None:
     stage = Stage(subscriber(), backlog=5000, by="none")
     stage.ask("1")
     assert stage.append() == ["1"]
     assert stage.it.sent(FleetQuery) == []
 
 
-def test_on_stop_what_is_held_up_is_refused_and_can_be_asked_again() -> None:
+def test_on_stop_delayed_requests_are_refused_and_can_be_repeated() -> None:
     stage = Stage(subscriber(), backlog=5000)
     stage.ask("1")
     stage.it.feed(Stopping())
@@ -297,7 +297,7 @@ def test_on_stop_what_is_held_up_is_refused_and_can_be_asked_again() -> None:
     assert "stopping" in answer.reason
 
 
-def test_what_is_being_built_is_not_held_up_by_what_comes_later() -> None:
+def test_packages_being_built_are_not_delayed_by_later_requests() -> None:
     stage = Stage(subscriber(), backlog=0)
     request = DistributeRequest(request_id="1", kind=Kind.ADD, paths=("/a",), source="/s")
     stage.it.feed(request, Origin("gateway", 1))
@@ -313,7 +313,7 @@ def test_what_is_being_built_is_not_held_up_by_what_comes_later() -> None:
 
 
 @pytest.mark.proves("F17")
-def test_everybody_is_told_that_requests_are_held_up_by_whom_and_since_when_and_when_it_is_over() -> None:
+def test_a_throttle_is_announced_with_its_subscriber_and_start_and_again_when_it_ends() -> None:
     stage = Stage(subscriber(), backlog=1500)
     stage.ask("r")
     began_ns = stage.it.now.wall_ns
@@ -329,7 +329,7 @@ def test_everybody_is_told_that_requests_are_held_up_by_whom_and_since_when_and_
     assert "notice" not in stage.it.timers
 
 
-def test_a_short_delay_is_not_worth_a_record() -> None:
+def test_a_short_delay_is_not_announced() -> None:
     stage = Stage(subscriber(), backlog=1001)
     stage.ask("r")
     assert stage.it.told == []

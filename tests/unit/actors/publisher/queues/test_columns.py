@@ -41,7 +41,7 @@ def test_empty_columns_give_an_empty_view() -> None:
     assert shown(Columns().view(-1)) == (0, 0, 0, -1, [])
 
 
-def test_a_view_holds_what_lies_strictly_after_the_offset() -> None:
+def test_a_view_holds_the_entries_after_the_offset() -> None:
     made = columns([Entry(3, 30, 1), Entry(5, 50, 10), Entry(9, 90, 100)])
     assert shown(made.view(3)) == (2, 110, 50, 9, [5, 9])
     assert shown(made.view(4)) == (2, 110, 50, 9, [5, 9])
@@ -66,7 +66,7 @@ steps = st.lists(
 
 
 @given(steps=steps, after=st.integers(400, 650))
-def test_it_always_answers_as_a_plain_list_would(steps: list[tuple[str, int, int]], after: int) -> None:
+def test_columns_answer_like_a_plain_list(steps: list[tuple[str, int, int]], after: int) -> None:
     made, model = Columns(), []
     low, high = 500, 500
     for step, gap, length in steps:
@@ -92,7 +92,7 @@ def test_prepending_nothing_changes_nothing() -> None:
     assert shown(made.view(-1)) == (1, 1, 1, 1, [1])
 
 
-def test_a_million_entries_take_at_most_32_bytes_each_with_all_their_slack() -> None:
+def test_a_million_entries_take_at_most_32_bytes_each_with_slack() -> None:
     made = Columns()
     for offset in range(MILLION):
         made.append(offset, offset, 10)

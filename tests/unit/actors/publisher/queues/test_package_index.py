@@ -24,7 +24,7 @@ def index(start: int, stop: int, step: int = 1, publisher: str = "") -> PackageI
     return made
 
 
-def test_a_far_page_holds_what_lies_behind_those_skipped_whatever_their_publisher() -> None:
+def test_a_far_page_holds_what_follows_the_skipped_packages_of_any_publisher() -> None:
     queue = index(0, 1000, step=3).queue(EVERYTHING)
     assert queue.page(200, 3) == (600, 603, 606)
     assert queue.page(0, 2) == (0, 3)
@@ -32,7 +32,7 @@ def test_a_far_page_holds_what_lies_behind_those_skipped_whatever_their_publishe
     assert queue.page(334, 5) == ()
 
 
-def test_cutting_off_the_oldest_gives_two_ranges_that_join_again() -> None:
+def test_an_index_cut_in_two_can_be_joined_again() -> None:
     it = index(0, 100)
     older = it.cut(70)
     assert (len(it), it.start, it.stop, it.queue(EVERYTHING).page(0, 1)) == (30, 70, 100, (70,))
@@ -44,7 +44,7 @@ def test_cutting_off_the_oldest_gives_two_ranges_that_join_again() -> None:
     assert (len(it), it.start, it.publishers) == (0, 100, ())
 
 
-def test_trimming_inside_the_range_leaves_nothing_older_uncovered() -> None:
+def test_trimming_inside_the_range_leaves_no_older_part_uncovered() -> None:
     it = index(50, 100)
     it.trim(40)
     assert (len(it), it.start) == (50, 50)
@@ -59,7 +59,7 @@ def test_an_older_index_joins_with_all_its_publishers() -> None:
     assert it.queue(Wanted("", 4)).size == 15
 
 
-def test_a_queue_has_what_is_for_all_and_what_is_for_its_subscriber_and_all_have_each_package_once() -> None:
+def test_a_queue_has_packages_for_all_and_for_its_subscriber_each_once() -> None:
     it = PackageIndex("L", 0)
     packages = (addressed(0), addressed(1, "a"), addressed(2, "b", "a"), addressed(3, "b"), addressed(4))
     it.add(PackagesSeen(log_id="L", start=0, stop=5, packages=packages))
@@ -71,13 +71,13 @@ def test_a_queue_has_what_is_for_all_and_what_is_for_its_subscriber_and_all_have
             assert it.queue(Wanted(publisher, 1, subscriber)).page(1, 1) == later[1:2]
 
 
-def test_recipients_that_make_no_sense_are_taken_as_subscribers_take_them() -> None:
+def test_invalid_recipients_are_read_as_subscribers_read_them() -> None:
     it = PackageIndex("L", 0)
     it.add(PackagesSeen(log_id="L", start=0, stop=2, packages=(addressed(0, "a", "a", ""), addressed(1, ""))))
     assert [it.queue(Wanted("", -1, name)).page(0, 9) for name in ("a", "b", "")] == [(0,), (), (0, 1)]
 
 
-def test_a_package_for_many_takes_room_for_each_of_them_and_is_cut_off_with_all_of_them() -> None:
+def test_a_package_for_many_subscribers_counts_for_each_and_is_removed_for_all() -> None:
     it = PackageIndex("L", 0)
     many = tuple(f"edge-{number}" for number in range(100))
     packages = (addressed(0), addressed(1, *many), addressed(2, "edge-7"), addressed(3))

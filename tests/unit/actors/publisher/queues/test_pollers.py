@@ -78,14 +78,14 @@ def test_a_summary_has_everything_but_the_content() -> None:
     assert summary.problem == ""
 
 
-def test_a_record_that_cannot_be_decoded_becomes_a_summary_that_says_so() -> None:
+def test_an_undecodable_record_has_a_summary_that_says_so() -> None:
     assert "offset 7" in summarise(record(7, payload=b"\xff")).problem
     assert "header 'type'" in summarise(Record(offset=7, time_ns=7, payload=b"")).problem
     newer = NewRecord(payload=b"", headers=(("type", "PackageMessage"), ("version", "99.0"))).at(7, 7)
     assert "upgrade" in summarise(newer).problem
 
 
-def test_a_record_that_cannot_be_decoded_is_in_the_queues_of_those_that_do_not_pass_it_over() -> None:
+def test_an_undecodable_record_is_in_the_queues_of_the_subscribers_that_do_not_skip_it() -> None:
     new = new_record(
         PackageMessage(publisher_instance="i", publisher="site", package_id="p", kind=Kind.ADD),
         record_id="r", time_ns=5, producer="test",
@@ -104,7 +104,7 @@ def test_a_record_that_cannot_be_decoded_is_in_the_queues_of_those_that_do_not_p
     "recipients", [(), ("edge",), ("other", "edge"), ("other",), ("a\nb",), ("x" * 20_000,)],
     ids=["all", "it", "two", "another", "two lines", "a long name"],
 )  # fmt: skip
-def test_a_package_is_in_the_queues_of_those_that_do_not_pass_it_over(
+def test_a_package_is_in_the_queues_of_the_subscribers_that_do_not_skip_it(
     recipients: tuple[str, ...], payload: bytes
 ) -> None:
     message = PackageMessage(
@@ -119,7 +119,7 @@ def test_a_package_is_in_the_queues_of_those_that_do_not_pass_it_over(
         assert index.queue(Wanted("", -1, name)).size == (0 if foreign else 1)
 
 
-def test_what_a_package_has_in_the_blob_store_counts() -> None:
+def test_the_size_of_a_package_includes_its_blobs() -> None:
     blobs = {"blobs": ("9f86",), "total_bytes": 600_000_003}
     assert summarise(record(7, **blobs)).length == 600_000_003
     assert summarise(record(7, blobs=("9f86",))).length == 3, "a publisher of version 1.1 does not count them"
@@ -127,7 +127,7 @@ def test_what_a_package_has_in_the_blob_store_counts() -> None:
     assert "total_bytes" in summarise(record(7, blobs=("9f86",), total_bytes=1 << 62)).problem
 
 
-def test_no_claim_of_a_package_reaches_the_figures_of_a_queue() -> None:
+def test_the_figures_of_a_queue_do_not_trust_what_a_package_says() -> None:
     assert summarise(record(7, length=1 << 40)).length == 3
     impossible = summarise(record(7, length=1 << 62))
     assert (impossible.length, "claims the length" in impossible.problem) == (0, True)
@@ -136,7 +136,7 @@ def test_no_claim_of_a_package_reaches_the_figures_of_a_queue() -> None:
 # The tail poller.
 
 
-def test_the_tail_poller_anchors_the_queue_cache_at_the_end_and_tells_what_is_new() -> None:
+def test_the_tail_poller_anchors_the_queue_cache_at_the_end_and_sends_new_packages() -> None:
     it = TailPoller(TailPollerSettings("p"), Random(1))
     assert tell(it, Started()) == [FIND]
     effects = tell(it, Done(FIND, BOUNDS))
@@ -184,7 +184,7 @@ def want(it: OlderPoller, start: int, stop: int) -> list[Effect]:
     return tell(it, RangeWanted(log_id="L1", start=start, stop=stop), Origin("queue_cache"))
 
 
-def test_a_range_is_told_in_pieces_and_then_done() -> None:
+def test_a_range_is_sent_in_pieces_and_then_done() -> None:
     it = head()
     assert want(it, 10, 620) == [FIND]
     assert tell(it, Done(FIND, BOUNDS)) == [ReadLog("p", 10, 500)]
@@ -196,7 +196,7 @@ def test_a_range_is_told_in_pieces_and_then_done() -> None:
     assert mails(tell(it, Done(effects[-1], last))) == [seen(510, 620, 510), done(10, 620, first=0)]
 
 
-def test_a_range_that_begins_below_the_log_is_told_from_its_start_and_says_where_the_log_begins() -> None:
+def test_a_range_that_begins_below_the_log_is_sent_from_the_start_of_the_log() -> None:
     it = head()
     want(it, 0, 20)
     assert tell(it, Done(FIND, TopicBounds("L1", 18, 1000))) == [ReadLog("p", 18, 2)]
@@ -204,13 +204,13 @@ def test_a_range_that_begins_below_the_log_is_told_from_its_start_and_says_where
     assert mails(effects) == [seen(0, 20, 18, 19), done(0, 20, first=18)]
 
 
-def test_a_range_that_was_trimmed_altogether_is_empty() -> None:
+def test_a_fully_trimmed_range_is_empty() -> None:
     it = head()
     want(it, 0, 20)
     assert mails(tell(it, Done(FIND, TopicBounds("L1", 50, 1000)))) == [seen(0, 20), done(0, 20, first=50)]
 
 
-def test_a_range_of_which_nothing_is_left_to_read_is_done() -> None:
+def test_a_range_with_nothing_left_to_read_is_done() -> None:
     it = head()
     want(it, 10, 20)
     tell(it, Done(FIND, BOUNDS))
@@ -233,7 +233,7 @@ def test_a_start_trimmed_while_reading_is_skipped() -> None:
     assert tell(it, Done(FIND, TopicBounds("L1", 15, 1000))) == [ReadLog("p", 15, 5)]
 
 
-def test_ranges_are_read_one_after_the_other_and_each_only_once() -> None:
+def test_ranges_are_read_one_after_the_other_each_once() -> None:
     it = head()
     assert want(it, 10, 20) == [FIND]
     assert want(it, 10, 20) + want(it, 30, 40) + want(it, 30, 40) == []
@@ -243,7 +243,7 @@ def test_ranges_are_read_one_after_the_other_and_each_only_once() -> None:
     assert tell(it, Done(FIND, BOUNDS)) == [ReadLog("p", 30, 10)]
 
 
-def test_a_log_that_stays_unavailable_is_a_problem_of_that_range_alone() -> None:
+def test_a_log_that_stays_unavailable_fails_only_that_range() -> None:
     it = head(max_attempts=2)
     want(it, 10, 20)
     want(it, 30, 40)

@@ -82,7 +82,7 @@ def sizes_of(effects: list[Effect]) -> Sizes:
 
 
 @pytest.mark.proves("F28", "F29")
-def test_a_queue_begins_strictly_after_the_processed_offset() -> None:
+def test_a_queue_begins_after_the_processed_offset() -> None:
     it = cache()
     tell(it, seen(5, 5), TAIL)
     tell(it, seen(5, 10), TAIL)
@@ -91,7 +91,7 @@ def test_a_queue_begins_strictly_after_the_processed_offset() -> None:
     assert [shown.offset for shown in page.packages] == [8, 9]
 
 
-def test_a_page_skips_and_is_limited_while_the_size_stays_that_of_the_whole_queue() -> None:
+def test_the_size_of_a_page_with_offset_and_limit_is_that_of_the_whole_queue() -> None:
     it = cache()
     tell(it, seen(0, 10), TAIL)
     page = page_of(tell(it, QueueQuery(after=-1, skip=3, limit=2), asker()))
@@ -142,7 +142,7 @@ def test_questions_wait_for_the_anchor() -> None:
 
 
 @pytest.mark.proves("F31", "F32", "F33")
-def test_older_packages_are_wanted_once_however_many_ask_and_all_are_answered() -> None:
+def test_older_packages_are_requested_once_for_all_questions() -> None:
     it = cache()
     tell(it, seen(10, 10), TAIL)
     assert tell(it, QueueQuery(after=4), asker(1)) == [wanted(5, 10)]
@@ -163,7 +163,7 @@ def size_after(after: int, size: int) -> QueueSize:
 
 
 @pytest.mark.proves("F34")
-def test_a_question_that_reaches_further_back_meanwhile_is_read_for_next() -> None:
+def test_a_question_that_reaches_further_back_is_read_for_next() -> None:
     it = cache()
     tell(it, seen(10, 10), TAIL)
     tell(it, SizesQuery(queues=(QueueSize(publisher="site", after=7),)), asker(1))
@@ -185,7 +185,7 @@ def test_new_packages_arrive_while_older_ones_are_read() -> None:
     assert sizes_of(tell(it, done(8, 10), HEAD)).queues == (size_after(7, 4),)
 
 
-def test_a_piece_that_got_lost_is_wanted_again() -> None:
+def test_a_lost_piece_is_requested_again() -> None:
     it = cache()
     tell(it, seen(10, 10), TAIL)
     tell(it, SizesQuery(queues=(QueueSize(publisher="site", after=4),)), asker())
@@ -196,7 +196,7 @@ def test_a_piece_that_got_lost_is_wanted_again() -> None:
     assert sizes_of(tell(it, done(7, 10), HEAD)).queues == (size_after(4, 5),)
 
 
-def test_a_restarted_older_poller_is_told_again_what_is_wanted() -> None:
+def test_a_restarted_older_poller_gets_the_requests_again() -> None:
     it = cache()
     tell(it, seen(10, 12, []), TAIL)
     tell(it, QueueQuery(after=4), asker(1))
@@ -208,7 +208,7 @@ def test_a_restarted_older_poller_is_told_again_what_is_wanted() -> None:
 
 
 @pytest.mark.proves("W24")
-def test_a_range_that_cannot_be_read_is_a_problem_of_all_who_wait_and_is_tried_for_the_next() -> None:
+def test_an_unreadable_range_fails_all_waiting_questions_and_is_retried_for_the_next() -> None:
     it = cache()
     tell(it, seen(10, 10), TAIL)
     tell(it, QueueQuery(after=4), asker(1))
@@ -218,7 +218,7 @@ def test_a_range_that_cannot_be_read_is_a_problem_of_all_who_wait_and_is_tried_f
 
 
 @pytest.mark.proves("F35", "R7")
-def test_what_the_log_trimmed_is_not_read_for_twice() -> None:
+def test_trimmed_packages_are_not_requested_twice() -> None:
     it = cache()
     tell(it, seen(10, 10), TAIL)
     assert tell(it, SizesQuery(queues=(QueueSize(publisher="site", after=-1),)), asker()) == [wanted(0, 10)]
@@ -228,7 +228,7 @@ def test_what_the_log_trimmed_is_not_read_for_twice() -> None:
 
 
 @pytest.mark.proves("F40", "W38")
-def test_packages_that_retention_took_are_no_longer_counted_after_the_next_check() -> None:
+def test_packages_removed_by_retention_are_not_counted_after_the_next_check() -> None:
     it = cache()
     assert tell(it, Started()) == [After("retention", 60.0)]
     tell(it, seen(0, 10), TAIL)
@@ -237,7 +237,7 @@ def test_packages_that_retention_took_are_no_longer_counted_after_the_next_check
     assert page_of(tell(it, QueueQuery(after=-1), asker())).queue.size == 4
 
 
-def test_details_that_are_not_held_are_read_back_for_just_the_page() -> None:
+def test_details_that_are_not_in_memory_are_read_for_the_page_only() -> None:
     it = cache(details_max=5)
     tell(it, seen(0, 2000), TAIL)
     query = QueueQuery(after=999, skip=100, limit=3)
@@ -261,7 +261,7 @@ def test_a_page_of_a_rare_publisher_is_read_in_small_ranges() -> None:
     assert [shown.offset for shown in page_of(tell(it, done(900, 901), HEAD)).packages] == [100, 110, 900]
 
 
-def test_a_page_leaves_out_what_was_trimmed_while_it_was_read() -> None:
+def test_a_page_leaves_out_packages_trimmed_while_it_was_read() -> None:
     it = cache(details_max=1)
     tell(it, seen(0, 10), TAIL)
     assert tell(it, QueueQuery(after=-1, limit=4), asker()) == [wanted(0, 4)]
@@ -292,7 +292,7 @@ def test_a_restarted_tail_poller_leaves_a_gap_that_is_read_without_losing_the_re
     assert sizes_of(tell(it, done(10, 15), HEAD)).queues == (size_after(7, 7),)
 
 
-def test_what_the_tail_poller_says_twice_counts_once() -> None:
+def test_a_package_sent_twice_by_the_tail_poller_counts_once() -> None:
     it = cache()
     tell(it, seen(0, 10), TAIL)
     tell(it, seen(4, 8), TAIL)
@@ -300,7 +300,7 @@ def test_what_the_tail_poller_says_twice_counts_once() -> None:
     assert page_of(tell(it, QueueQuery(after=-1), asker())).queue.size == 12
 
 
-def test_another_log_voids_everything() -> None:
+def test_another_log_empties_the_cache() -> None:
     it = cache(details_max=1)
     tell(it, seen(0, 10), TAIL)
     tell(it, QueueQuery(after=-1), asker(1))
@@ -310,7 +310,7 @@ def test_another_log_voids_everything() -> None:
     assert tell(it, done(0, 10), HEAD) == [], "an answer about the old log"
 
 
-def test_too_many_waiting_questions_are_refused_not_forgotten() -> None:
+def test_questions_beyond_the_bound_are_refused() -> None:
     it = cache(max_waiting=1)
     tell(it, QueueQuery(after=0), asker(1))
     assert "ask again later" in page_of(tell(it, QueueQuery(after=0), asker(2))).problem
@@ -318,7 +318,7 @@ def test_too_many_waiting_questions_are_refused_not_forgotten() -> None:
 
 
 def serve(it: QueueCache, effects: list[Effect], log: range) -> tuple[list[Effect], list[tuple[int, int]]]:
-    """Read for the cache whatever it wants; its other answers, and the ranges that were read."""
+    """Read for the cache all that it requests; its other answers, and the ranges that were read."""
     other, ranges = [], []
     while effects:
         effect = effects.pop(0)
@@ -342,7 +342,7 @@ def entries(it: QueueCache) -> int:
 
 
 @pytest.mark.proves("F31", "F40", "W24", "W37", "W38")
-def test_a_queue_that_reaches_far_beyond_memory_is_exact_and_memory_stays_bounded() -> None:
+def test_a_queue_larger_than_memory_is_exact_and_memory_stays_bounded() -> None:
     it, log = cache(max_entries=64, details_max=5), range(2000)
     tell(it, seen(1990, 2000), TAIL)
     for after in (-1, 700, 1500, 1989, 3, 701):
@@ -355,7 +355,7 @@ def test_a_queue_that_reaches_far_beyond_memory_is_exact_and_memory_stays_bounde
 
 
 @pytest.mark.proves("F32", "F33", "W37")
-def test_the_far_past_is_read_once_and_later_only_what_is_needed_of_it() -> None:
+def test_the_distant_past_is_read_once_and_later_only_as_far_as_needed() -> None:
     it, log = cache(max_entries=64, details_max=5), range(2000)
     tell(it, seen(2000, 2000), TAIL)
     far = SizesQuery(queues=tuple(QueueSize(publisher="site", after=after) for after in range(-1, 1900, 100)))
@@ -368,7 +368,7 @@ def test_the_far_past_is_read_once_and_later_only_what_is_needed_of_it() -> None
     assert ranges == [], "where subscribers stick is remembered"
 
 
-def test_what_falls_out_of_memory_while_the_log_grows_stays_exactly_counted() -> None:
+def test_packages_evicted_from_memory_stay_counted_exactly() -> None:
     it, log = cache(max_entries=64), range(1000)
     for start in range(0, 1000, 7):
         tell(it, seen(start, min(start + 7, 1000)), TAIL)
@@ -378,7 +378,7 @@ def test_what_falls_out_of_memory_while_the_log_grows_stays_exactly_counted() ->
 
 
 @pytest.mark.proves("F40", "W38")
-def test_what_the_log_trims_of_the_far_past_leaves_the_queues() -> None:
+def test_packages_trimmed_in_the_distant_past_leave_the_queues() -> None:
     it = cache(max_entries=64)
     for start in range(0, 1000, 10):
         tell(it, seen(start, start + 10), TAIL)
@@ -396,7 +396,7 @@ def test_what_the_log_trims_of_the_far_past_leaves_the_queues() -> None:
 
 
 @pytest.mark.proves("F31")
-def test_a_block_that_cannot_be_read_is_a_problem_of_those_who_need_it() -> None:
+def test_an_unreadable_block_fails_only_the_questions_that_need_it() -> None:
     it = cache(max_entries=64)
     for start in range(0, 1000, 10):
         tell(it, seen(start, start + 10), TAIL)
@@ -428,7 +428,7 @@ def drain(it: QueueCache, effects: list[Effect]) -> list[Effect]:
     return replies
 
 
-def test_whoever_asks_about_a_long_queue_is_soon_shown_its_first_packages_and_what_is_counted() -> None:
+def test_a_question_about_a_long_queue_soon_shows_its_first_packages_and_the_count_so_far() -> None:
     it = cache()
     tell(it, seen(LONG, LONG), TAIL)
     tell(it, seen(LONG, LONG + 10), TAIL)
@@ -470,7 +470,7 @@ def test_sizes_that_are_not_counted_in_time_say_how_much_is_left() -> None:
     assert [(queue.size, queue.uncounted) for queue in sizes.queues] == [(5, 0), (10, LONG - 100)]
 
 
-def test_a_glimpse_of_a_queue_whose_head_was_trimmed_begins_where_the_log_does() -> None:
+def test_a_preview_of_a_queue_with_a_trimmed_head_begins_at_the_start_of_the_log() -> None:
     it = cache()
     tell(it, seen(LONG, LONG), TAIL)
     tell(it, QueueQuery(after=-1, limit=2), asker())
@@ -484,7 +484,7 @@ def test_a_glimpse_of_a_queue_whose_head_was_trimmed_begins_where_the_log_does()
     assert page.queue.uncounted == LONG - 7000
 
 
-def test_a_glimpse_leaves_out_what_is_not_in_the_queue_once_it_is_counted() -> None:
+def test_a_preview_leaves_out_packages_that_are_not_in_the_counted_queue() -> None:
     it = cache()
     tell(it, seen(LONG, LONG), TAIL)
     tell(it, QueueQuery(after=-1, publisher="site", limit=9), asker())

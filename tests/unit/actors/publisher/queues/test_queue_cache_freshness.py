@@ -1,4 +1,4 @@
-"""An answer about queues has what the log held when it was asked for."""
+"""An answer about queues includes everything that the log held when the question came."""
 
 from random import Random
 
@@ -39,7 +39,7 @@ def queued(effect: Effect) -> int:
     return effect.event.queue.size if isinstance(effect.event, QueuePage) else effect.event.queues[0].size
 
 
-def test_a_question_is_answered_once_all_that_the_log_held_when_it_was_asked_is_known(cache: QueueCache) -> None:
+def test_a_question_is_answered_once_everything_on_the_log_at_that_time_is_known(cache: QueueCache) -> None:
     tell(cache, seen(5, 10), TAIL)
     assert tell(cache, QueueQuery(after=7, publisher="site", end=12)) == [After(COUNTING, PATIENCE_S)]
     assert tell(cache, SizesQuery(queues=(QueueSize(publisher="site", after=7),), end=12), OTHER) == []
@@ -48,7 +48,7 @@ def test_a_question_is_answered_once_all_that_the_log_held_when_it_was_asked_is_
     assert [queued(reply) for reply in tell(cache, QueueQuery(after=7, end=13))] == [5]
 
 
-def test_a_question_does_not_wait_for_long_for_what_may_be_offsets_without_a_record(cache: QueueCache) -> None:
+def test_a_question_does_not_wait_long_for_offsets_that_may_have_no_record(cache: QueueCache) -> None:
     tell(cache, seen(0, 10), TAIL)
     tell(cache, QueueQuery(after=7, end=12))
     assert tell(cache, QueueQuery(after=8, end=12), OTHER, PATIENCE_S / 2) == []

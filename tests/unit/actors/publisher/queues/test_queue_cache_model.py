@@ -1,6 +1,6 @@
 """The queue cache and both pollers over a log that grows, is trimmed and loses its readers, in any order of mail.
 
-Whatever happened, once all mail is delivered every queue is what a plain list of the log's packages says.
+Once all mail is delivered, every queue equals one computed from a plain list of the log's packages.
 """
 
 from collections import deque
@@ -189,13 +189,14 @@ RECIPIENTS = ((), ("x",), ("x", "y"), ())
 recipients = st.sampled_from(RECIPIENTS)
 steps = st.lists(
     st.one_of(
-        st.tuples(
-            st.just("append"), st.integers(0, 2), st.sampled_from(PUBLISHERS), st.sampled_from(Kind), recipients
-        ),
+        st.tuples(st.just("append"), st.integers(0, 2), st.sampled_from(PUBLISHERS), st.sampled_from(Kind), recipients),
         st.tuples(st.just("deliver"), st.integers(0, 50)),
         st.tuples(st.just("deliver"), st.integers(0, 50)),
         st.tuples(
-            st.just("ask"), st.integers(-1, 40), st.sampled_from(("", "a", "b")), st.integers(0, 5),
+            st.just("ask"),
+            st.integers(-1, 40),
+            st.sampled_from(("", "a", "b")),
+            st.integers(0, 5),
             st.sampled_from(("", "x", "y", "z")),
         ),
         st.tuples(st.just("trim"), st.integers(1, 6)),
@@ -228,7 +229,7 @@ def play(stage: Stage, step: tuple[Any, ...]) -> None:
 @pytest.mark.proves("F34", "W24", "W37")
 @given(steps=steps, history=st.integers(0, 90), max_entries=st.sampled_from([8, 32, 1000]))
 @settings(max_examples=150, deadline=None)
-def test_every_queue_is_what_a_plain_list_of_the_log_says(
+def test_every_queue_equals_one_computed_from_a_plain_list_of_the_log(
     steps: list[tuple[Any, ...]], history: int, max_entries: int
 ) -> None:
     stage = Stage(max_entries)

@@ -112,9 +112,7 @@ def test_an_add_without_content_is_corrupt(tmp_path: Path) -> None:
     run(tmp_path, scenario)
 
 
-def test_a_blob_that_cannot_be_read_is_not_the_packages_fault(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_blob_that_cannot_be_read_is_not_the_packages_fault(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     content = b"content"
     digest = hashlib.sha256(content).hexdigest()
 

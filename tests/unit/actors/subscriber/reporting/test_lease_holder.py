@@ -301,7 +301,7 @@ def test_one_that_is_forgotten_while_it_is_watched_is_not_waited_for_either() ->
     assert it.append().takes_over == 1
 
 
-def test_the_next_word_of_one_that_was_forgotten_undoes_it() -> None:
+def test_the_next_announcement_of_a_forgotten_subscriber_undoes_it() -> None:
     it = AnnouncerDriver(standby=True)
     it.others_say("holder", lease_ms=1_800_000)
     forget(it)

@@ -26,9 +26,7 @@ from callboard.testing.drivers.subscriber_example import COMMANDS, LEDGER, LOG, 
 
 
 @pytest.mark.proves("F73", "F74", "W2")
-@pytest.mark.parametrize(
-    ("start", "first_wanted"), [("earliest", 5), ("latest", 50), (20, 20), (3, 5), (99, 50)]
-)
+@pytest.mark.parametrize(("start", "first_wanted"), [("earliest", 5), ("latest", 50), (20, 20), (3, 5), (99, 50)])
 def test_the_first_position_is_stored_durably_before_the_first_read(start: str | int, first_wanted: int) -> None:
     it = ImporterDriver(start=start)
     it.done(OpenRepository, None)
