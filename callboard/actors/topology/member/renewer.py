@@ -57,7 +57,8 @@ EARLY = 0.2
 """Each renewal comes up to this share of the interval early, so that members do not renew all at once."""
 
 SEQ_JUMP = 1000
-"""After a restart of this actor: its predecessor may have said more than is read back, but not this much."""
+"""After a restart of this actor: its predecessor may have said more than is read back, but not this much. Of several
+predecessors that were not read back, each began at its time, and said less than one message a millisecond."""
 
 ASKED_MAX = 100
 """Questions that wait for the log; the service has a few."""
@@ -100,7 +101,7 @@ class Renewer:
         """Handle one input."""
         match message:
             case ClusterNews():
-                self._learn(message)
+                self._learn(message, now)
             case Pulse():
                 self._pulse, self._pulse_ms = message, _ms(now)
             case TopicRead(read_to=read_to):
@@ -136,7 +137,7 @@ class Renewer:
         if self._is_leaving or self._left:
             yield Send(VIEW_KEEPER, LeaveCluster())
 
-    def _learn(self, news: ClusterNews) -> None:
+    def _learn(self, news: ClusterNews, now: Moment) -> None:
         if news.state.settings and not self._news.state.settings:
             self._due = True  # to join at once what was just founded
         known = news.log_id or not self._news.log_id  # a restarted view keeper knows nothing at first
@@ -144,7 +145,7 @@ class Renewer:
         self._read_to = max(self._read_to, news.read_to)
         me = self._me
         if news.log_id and self._seq < 0:
-            self._seq = me.seq + SEQ_JUMP if me else 0
+            self._seq = max(me.seq, _ms(now)) + SEQ_JUMP if me else 0
         self._seq = max(self._seq, me.seq if me else -1)  # the predecessor of this actor may have joined
         self._joined = self._joined or me is not None
 

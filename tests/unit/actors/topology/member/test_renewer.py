@@ -241,7 +241,19 @@ def test_after_its_restart_the_renewer_goes_on_far_behind_what_it_may_have_said(
     driver = renewer(topic.state)
 
     assert driver.saying is not None
-    assert driver.saying.seq == topic.member("a").seq + SEQ_JUMP + 1
+    assert driver.saying.seq > topic.member("a").seq + SEQ_JUMP
+
+
+def test_of_two_renewers_that_die_before_they_are_read_back_the_second_uses_other_numbers() -> None:
+    topic = Topic("a", "b")
+    first, second = renewer(topic.state), renewer()
+    second.pass_time(1)
+    second.feed(Pulse())
+    second.news(topic.state)
+
+    assert first.saying is not None
+    assert second.saying is not None
+    assert second.saying.seq > first.saying.seq
 
 
 def test_after_a_restart_before_it_has_joined_the_renewer_goes_on_behind_the_join_of_its_predecessor() -> None:
