@@ -10,7 +10,8 @@ def ticked(clock: LogClock, settings: ClusterSettings | None, time_ms: int) -> L
     It advances from the latest append time so far, by the gap of the settings at most: while the log was unavailable no
     member could renew, and a jump of the server's clock is not silence. Records dated before the latest do not advance
     it. But once they alone cover a lease, the clock that was ahead was corrected or is gone, and it continues from
-    them. So it gets ahead of real time by at most one gap per jump, and stops for at most a lease.
+    them. So it gets ahead of real time by at most one gap per jump, and stops for at most a lease; but if the records'
+    time goes back again meanwhile, until it is again what it was before that.
     """
     if settings is None:
         return LogClock(time_ms=time_ms, behind_ms=time_ms)
