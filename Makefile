@@ -79,7 +79,7 @@ chaos: $(VENV)/.ready-test ## Strike a fleet on SQLite, PostgreSQL and Kafka for
 
 sim: $(VENV)/.ready-demo ## Simulate fleets and clusters with faults at every effect, on all cores: make sim SEEDS=2000.
 	@$(BIN)/callboard simulate --again tests/simulation/seeds.txt --keep --seeds $(or $(SEEDS),200) $(ARGS)
-	@$(BIN)/callboard simulate --clusters --seeds $(or $(SEEDS),200) $(ARGS)
+	@$(BIN)/callboard simulate --clusters --again tests/simulation/topology/seeds.txt --keep --seeds $(or $(SEEDS),200) $(ARGS)
 
 sim-planted: $(VENV)/.ready-demo ## Show after how many seeds the simulator finds each planted bug.
 	@$(BIN)/callboard simulate --planted $(ARGS)

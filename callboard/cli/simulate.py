@@ -71,7 +71,7 @@ def simulate(
     elif seed is not None:
         _replay(simulated, _shortened(simulated.plan(seed), acts, faults), shorten)
     else:
-        numbers = [*_kept(again), *range(first, first + seeds)]
+        numbers = [*kept(again), *range(first, first + seeds)]
         _search(simulated, numbers, again if keep else None, complete, processes)
 
 
@@ -110,7 +110,7 @@ def _search(simulated: Simulated[P], seeds: list[int], keep: Path | None, comple
     output.show(total.speed)
     for outcome in total.failed:
         output.show(*outcome.story.splitlines())
-        if keep is not None and outcome.plan.seed not in _kept(keep):
+        if keep is not None and outcome.plan.seed not in kept(keep):
             with keep.open("a") as file:
                 file.write(f"{outcome.plan.seed}  # {outcome.violation.rule if outcome.violation else ''}\n")
     untried = missing(total.met, total.counts, simulated.counted, simulated.effects) if complete else []
@@ -150,7 +150,7 @@ def _show_planted(simulated: Simulated[Any], processes: int) -> None:
         raise typer.Exit(FOUND)
 
 
-def _kept(file: Path | None) -> list[int]:
+def kept(file: Path | None) -> list[int]:
     """The seeds in the file; ``#`` starts a comment."""
     if file is None or not file.exists():
         return []

@@ -14,6 +14,7 @@ from typer.testing import CliRunner
 from callboard.actors.core.decision import Effect, Input, Moment, Origin, Started
 from callboard.actors.publisher.queues.tail_poller import TailPoller
 from callboard.cli.app import app
+from callboard.cli.simulate import kept
 from callboard.cli.terminal.exit_codes import FOUND, OK
 from callboard.testing.simulation import Outcome, plan, run, run_seed, shrink
 from callboard.testing.simulation.distribution.run import COUNTED
@@ -33,14 +34,9 @@ QUICK_BUGS = {
 them from the first seed on."""
 
 
-def kept() -> list[int]:
-    lines = (line.partition("#")[0].strip() for line in KEPT.read_text().splitlines())
-    return [int(line) for line in lines if line]
-
-
 def chosen() -> list[int]:
     first, _, end = os.environ.get("CALLBOARD_SEEDS", "0:16").partition(":")
-    return sorted({*kept(), *range(int(first), int(end) if end else int(first) + 1)})
+    return sorted({*kept(KEPT), *range(int(first), int(end) if end else int(first) + 1)})
 
 
 @pytest.mark.proves("F72", "W7")

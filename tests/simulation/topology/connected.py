@@ -49,9 +49,7 @@ class Node:
 
     def shown(self) -> dict[str, tuple[int, str]]:
         """Of every other cluster, its epoch and the note that its members have as a property."""
-        return {
-            each.cluster_id: (each.epoch, each.instances[0].properties["note"]) for each in self.registry.remote()
-        }
+        return {each.cluster_id: (each.epoch, each.instances[0].properties["note"]) for each in self.registry.remote()}
 
 
 class Connected:

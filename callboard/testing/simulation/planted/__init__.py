@@ -11,6 +11,7 @@ from callboard.testing.simulation.planted import (
     events,
     hooks,
     ledgers,
+    listeners,
     members,
     names,
     packages,
@@ -26,7 +27,7 @@ MODULES = (ledgers, packages, shells, names, events, hooks, commands, shortening
 BUGS: dict[str, Patch] = {bug.name: bug for module in MODULES for bug in module.BUGS}
 """Bugs that fleets must show."""
 
-CLUSTER_BUGS: dict[str, Patch] = {bug.name: bug for module in (cluster_fold, members) for bug in module.BUGS}
+CLUSTER_BUGS: dict[str, Patch] = {bug.name: bug for module in (cluster_fold, members, listeners) for bug in module.BUGS}
 """Bugs that clusters must show."""
 
 

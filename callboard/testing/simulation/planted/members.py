@@ -3,13 +3,13 @@
 from dataclasses import replace
 from typing import Any
 
-from callboard.actors.topology.member import renewer
+from callboard.actors.topology.member.barriers import BarrierReading
 from callboard.actors.topology.member.proposer import Proposer
 from callboard.actors.topology.member.renewer import Renewer
-from callboard.actors.topology.member.settings import MemberSettings
 from callboard.actors.topology.member.standing import Standing
 from callboard.actors.topology.member.view_keeper import ViewKeeper
 from callboard.backends.fence import Fence
+from callboard.board.member import leadership
 from callboard.testing.simulation.planted.patch import Patch
 
 FOR_EVER_MS = 10**9
@@ -30,13 +30,25 @@ def _from_sending(right: Any, self: Standing, said: Any) -> None:
     self._until_ms = max(self._until_ms, said.at_ms + 7000) if self._until_ms else 0
 
 
-def _unsettled(_: Any, self: MemberSettings, state: Any) -> bool:
-    return self.is_member(state) and state.view.leader == self.instance
+def _unsettled(right: Any, view: Any, **given: Any) -> Any:
+    return right(replace(view, settled=True) if view else None, **given)
 
 
 def _always_alive(right: Any, self: Renewer, now: Any) -> Any:
     self._pulse_ms = int(now.mono_s * 1000)
     return right(self, now)
+
+
+def _from_what_was_read(right: Any, self: Renewer, news: Any, now: Any) -> None:
+    began = self._seq < 0
+    right(self, news, now)
+    self._seq = self._me.seq if began and self._me else self._seq
+
+
+def _before_its_join(right: Any, self: Renewer, news: Any, now: Any) -> None:
+    began, seq = self._seq < 0, self._seq
+    right(self, news, now)
+    self._seq = self._seq if began else seq
 
 
 def _only_renews(_: Any, self: Renewer) -> None:
@@ -48,11 +60,13 @@ BUGS = (
     Patch("the lease counts from when it was sent", Standing, "sent", _from_sending),
     Patch("the lease counts to its end", Standing, "read", _to_the_end),
     Patch("the lease has no end", Standing, "until_ms", lambda right, self: FOR_EVER_MS if right(self) else 0),
-    Patch("a leader does not wait until its view is settled", MemberSettings, "leads", _unsettled),
+    Patch("a leader does not wait until its view is settled", leadership, "may_lead", _unsettled),
     Patch("a member is renewed without its service", Renewer, "_next", _always_alive),
     Patch("nobody proposes", Proposer, "_wait", lambda *_: ()),
-    Patch("a restarted renewer counts on from what was read", renewer, "SEQ_JUMP", lambda _: 0),
+    Patch("a restarted renewer counts on from what was read", Renewer, "_learn", _from_what_was_read),
+    Patch("a renewer that is killed before its join is read back starts over", Renewer, "_learn", _before_its_join),
     Patch("an acknowledgement is not repeated", Renewer, "_fall_due", _only_renews),
     Patch("a replaced log is not noticed", ViewKeeper, "_replaced", lambda *_: None),
+    Patch("barriers are not read", BarrierReading, "found", lambda *_: ()),
     Patch("the fence admits former leaders", Fence, "admit", lambda *_: True),
 )

@@ -91,6 +91,20 @@ class Command(ToMember):
 
 
 @dataclass(frozen=True, slots=True)
+class Describe(ToMember):
+    """The service changes one of its properties."""
+
+    colour: str
+
+
+@dataclass(frozen=True, slots=True)
+class Configure(Act):
+    """An operator changes the lease, and what follows from it."""
+
+    lease_ms: int
+
+
+@dataclass(frozen=True, slots=True)
 class Freeze(Act):
     """An operator freezes the cluster for a while."""
 

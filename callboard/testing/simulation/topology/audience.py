@@ -134,7 +134,7 @@ class Hearing:
         if event.kind is PROPERTIES:
             assert event.old is not None
             same = shape(event.old) == shape(new) and event.old.epoch == new.epoch
-            must(same and traits(event.old) != traits(new), "only properties differ", story)
+            must(same, "only properties differ", story)  # and they may have changed back since, too
         elif not new.local_cluster.degraded:
             self.audience.check_barrier(life, new)
             self._check_backlog(event.old, new)
@@ -170,12 +170,6 @@ class Hearing:
 def shape(view: TopologyView) -> Any:
     """Members, order and leader."""
     return [(it.instance, it.incarnation, it.is_leader) for it in view.local_cluster.instances]
-
-
-def traits(view: TopologyView) -> Any:
-    """What may change within an epoch and is told."""
-    cluster = view.local_cluster
-    return cluster.frozen, [(dict(it.properties), it.draining, it.suspected_by) for it in cluster.instances]
 
 
 def _continues(old: TopologyView, new: TopologyView, story: str) -> None:

@@ -124,7 +124,7 @@ class Member(Listened):
 
     def write(self) -> None:
         """Write to the stream."""
-        self._tasks.add(self.simulation.loop.create_task(self._write()))
+        self.begin(self.simulation.loop, self._write())
 
     async def _write(self) -> None:
         record = NewRecord(payload=b"data")
@@ -158,9 +158,11 @@ class Member(Listened):
     def start_leaving(self) -> asyncio.Task[LeftCluster]:
         """Begin to leave."""
         self._written = None
-        task = self.simulation.loop.create_task(self.leave())
-        self._tasks.add(task)
-        return task
+        return self.begin(self.simulation.loop, self.leave())
+
+    def describe(self, colour: str) -> None:
+        """Begin to change a property."""
+        self.begin(self.simulation.loop, self.change(colour=colour))
 
     def crash(self) -> None:
         """End the process."""
@@ -186,6 +188,9 @@ class Cluster:
         self.log = self._new_log("original")
         self.members: list[Member] = []
         self.started: list[Member] = []
+        self.errors: list[dict[str, Any]] = []
+        """What services raised, as the loop's exception handler is told."""
+        self.simulation.loop.set_exception_handler(lambda _, error: self.errors.append(error))
         self.instances: set[str] = set()
         """Of all members that were ever started."""
 

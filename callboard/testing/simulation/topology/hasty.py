@@ -10,9 +10,11 @@ from callboard.messages.topology.control_messages import (
     AckMessage,
     Evidence,
     JoinMessage,
+    LeaderMessage,
     LeaveMessage,
     ProposeMessage,
     RenewMessage,
+    SuspectMessage,
 )
 from callboard.messages.topology.member_event import MemberEvent
 from callboard.testing.simulation.topology.cluster import Cluster
@@ -21,7 +23,7 @@ from callboard.testing.simulation.topology.witness import Witness
 INSTANCE = "hasty"
 RENEW_S = 2.0
 PROPOSES = 0.03
-"""How likely it proposes an eviction at a look."""
+"""How likely it proposes an eviction at a look, writes as the leader, or suspects a member."""
 
 
 class Hasty:
@@ -56,6 +58,15 @@ class Hasty:
             self._say(AckMessage, epoch=state.view.epoch, state_hash=state.view.state_hash)
         if len(state.members) > 1 and self.rng.random() < PROPOSES:
             self._propose(state)
+        if self.rng.random() < PROPOSES:
+            epoch = state.view.leader_epoch - self.rng.choice([0, 0, 1])
+            self._say(LeaderMessage, leader_epoch=epoch)
+        if self.rng.random() < PROPOSES:
+            target = self.rng.choice(state.members)
+            withdrawn = INSTANCE in target.suspected_by
+            self._say(
+                SuspectMessage, target=target.instance, target_incarnation=target.incarnation, withdrawn=withdrawn
+            )
 
     def _propose(self, state: ClusterState) -> None:
         """Propose to evict all that are silent or mute, however many, or anybody."""

@@ -16,16 +16,21 @@ from callboard.messages.topology.control_messages import (
 from callboard.messages.topology.member_event import MemberEvent
 from callboard.messages.topology.reading import Unread
 
+COUNT_MAX = 10**15
+"""More milliseconds than ever pass."""
+
 Life = tuple[str, str]
 
 
 class Oracle:
     """Sees every record with the state before and after it; raises ``AssertionError`` for a broken invariant.
 
-    ``passed`` is an upper bound of the lease clock: every step ahead of the append times counts, up to the gap.
+    ``passed`` is an upper bound of the lease clock: every step ahead of the append times counts, up to the gap, or, if
+    ``unbounded``, in full.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, *, unbounded: bool = False) -> None:
+        self._unbounded = unbounded
         self.state = EMPTY
         self.passed, self._time_ms = 0, 0
         self.heard: dict[Life, int] = {}  # of each life, what had passed at its last new message
@@ -61,6 +66,8 @@ class Oracle:
     def _passes(self, before: ClusterState, after: ClusterState, time_ms: int) -> None:
         ticks = after.clock.now_ms - before.clock.now_ms
         gap_ms = before.settings.gap_ms if before.settings else 0
+        if self._unbounded:
+            gap_ms = COUNT_MAX
         assert 0 <= ticks <= gap_ms, "between two records no more passes than the gap"
         if before.settings is not None:
             self.passed += min(max(0, time_ms - self._time_ms), gap_ms)
@@ -83,6 +90,9 @@ class Oracle:
         assert len(set(ids)) == len(ids), "one life for each instance"
         assert joins == sorted(set(joins)), "the order is that of the joins"
         assert [after.view.leader] == [each for each in ids if each == after.view.leader] or not ids, "one leader"
+        lead = next((each for each in after.members if each.instance == after.view.leader), None)
+        drains = [each.draining for each in after.members]
+        assert lead is None or not lead.draining or all(drains), "one that drains leads only if all do"
         assert after.view.settled <= after.view.epoch <= after.offset, "nothing is settled before it is agreed"
         assert after.view.leader_epoch <= after.view.epoch, "a change of the leader is a change of the view"
 

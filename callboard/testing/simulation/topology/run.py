@@ -2,12 +2,14 @@
 
 import time
 from collections import Counter
+from contextlib import nullcontext
 from random import Random
 
 from structlog.testing import capture_logs
 
 from callboard.actors.runtime.simulated.virtual_loop import BusyError, StuckError
 from callboard.testing.simulation.engine.outcome import Outcome, Violation
+from callboard.testing.simulation.planted import planted
 from callboard.testing.simulation.topology.broken_rule import BrokenRule, must
 from callboard.testing.simulation.topology.cluster import Cluster
 from callboard.testing.simulation.topology.plan import CHAOS_S, CONFIGURATIONS, ClusterPlan, plan
@@ -17,17 +19,32 @@ from callboard.testing.simulation.topology.witness import LOOK_S, Witness
 AGREED_WITHIN_S = 150.0
 """After the calm begins. In a small cluster the budget lets two leases pass between two evictions."""
 
-STEADY_S = 12.0
+STEADY_S = 15.0
 """How long an agreed view must stay: longer than a lease."""
 
 TURNS_MAX = 400_000
 """Limit of loop turns in one simulation: more are a sign of a livelock."""
 
+CONTROLS = (
+    "JoinMessage", "RenewMessage", "PropertiesMessage", "LeaveMessage", "ProposeMessage", "AckMessage",
+    "SuspectMessage", "LeaderMessage", "SnapshotMessage", "EvictCommand", "DrainCommand", "TransferCommand",
+    "FreezeCommand", "ClusterSettings",
+)  # fmt: skip
+"""Accepted messages and commands."""
+
+REFUSALS = (
+    "unchanged", "duplicate", "not_a_member", "other_incarnation", "duplicate_id", "gone", "outdated", "lease_runs",
+    "ack_not_due", "over_budget", "not_leading", "frozen", "draining",
+)  # fmt: skip
+"""Why messages are refused. The rest is refused by unit tests: what is damaged, too new or too much."""
+
 COUNTED = (
-    *CONFIGURATIONS, "Crash", "Leave", "Kill", "Pause", "Hang", "Mute", "CutOff", "Slow", "Repeat", "Command", "Freeze",
+    *CONFIGURATIONS, "Describe", "Configure",
+    "Crash", "Leave", "Kill", "Pause", "Hang", "Mute", "CutOff", "Slow", "Repeat", "Command", "Freeze",
     "Outage", "Jump", "Exchange", "views", "evicted: silent", "evicted: no_ack", "ended: evicted",
     "ended: log_replaced", "ended: duplicate_id", "two leaders", "writes accepted", "writes refused",
-    "writes out of order, not fenced",
+    "writes out of order, not fenced", *CONTROLS, *REFUSALS, "topology_init", "topology_changing", "topology_changed",
+    "properties_changed", "listeners failed", "listeners too late", "backlogs read",
 )  # fmt: skip
 """Counters that must not be zero."""
 
@@ -35,7 +52,9 @@ COUNTED = (
 def run(plan: ClusterPlan) -> Outcome[ClusterPlan]:
     """Run the plan in this thread, to its end or the first violation."""
     began_s, count, violation = time.perf_counter(), Counter({plan.called: 1}), None
-    with capture_logs() as logged, Cluster(plan.seed, settings(plan)) as cluster:
+    without = plan.configuration.without
+    bug = planted(without) if without else nullcontext()
+    with bug, capture_logs() as logged, Cluster(plan.seed, settings(plan)) as cluster:
         simulation = cluster.simulation
         simulation.loop.allow(TURNS_MAX)
         writes = Random(f"writes/{plan.seed}")  # noqa: S311  # reproducible, not secret

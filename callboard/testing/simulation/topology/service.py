@@ -1,7 +1,7 @@
 """The service of a member, in simulations and tests: it watches its cluster, tells listeners, acknowledges views."""
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 from typing import Any
 
 from callboard.actors.core.agent import Agent
@@ -29,6 +29,9 @@ from callboard.messages.topology.member_mail import (
 
 WAIT_MS = 1000
 
+ANSWER_S = 30.0
+"""Seconds for an acknowledgement to be read back; the log may have to come back first."""
+
 LISTENER_S = 5.0
 """After this time a listener is cancelled."""
 
@@ -50,7 +53,7 @@ class Service:
         self.listening = listening or Listening(alone(settings))
         self.dispatch = Dispatch(self.listening, self._now_ms, LISTENER_S, self._review)
         self._held: Token | None = None
-        self._acknowledging: tuple[int, asyncio.Task[None]] | None = None
+        self._acknowledging: tuple[int, float, asyncio.Task[None]] | None = None
         self._lapse: asyncio.TimerHandle | None = None
         self._tasks: set[asyncio.Task[Any]] = set()
         self.agent: Agent
@@ -58,7 +61,14 @@ class Service:
     def serve(self, loop: asyncio.AbstractEventLoop) -> None:
         """Begin to watch."""
         self._acknowledging = None
-        self._tasks.add(loop.create_task(self._serve()))
+        self.begin(loop, self._serve())
+
+    def begin(self, loop: asyncio.AbstractEventLoop, work: Coroutine[Any, Any, Any]) -> asyncio.Task[Any]:
+        """Do this until the service hangs or ends. What it raises is told to the loop's exception handler."""
+        task = loop.create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+        return task
 
     def pause(self) -> None:
         """Stop watching: the service hangs."""
@@ -95,15 +105,19 @@ class Service:
         begun = self._acknowledging is not None and self._acknowledging[0] == view.epoch
         if self.acknowledges and self.listening.may_acknowledge and not begun:
             if self._acknowledging is not None:
-                self._acknowledging[1].cancel()
-            task = asyncio.ensure_future(self._acknowledge(view.epoch))
-            self._acknowledging = view.epoch, task
-            self._tasks.add(task)
+                self._acknowledging[2].cancel()
+            task = self.begin(asyncio.get_running_loop(), self._acknowledge(view.epoch))
+            self._acknowledging = view.epoch, self._now_s(), task
 
     async def _acknowledge(self, epoch: int) -> None:
         for barrier in self.state.view.barriers:
             await self.read_up_to(barrier)
-        await self.ask(RENEWER, AcknowledgeView(epoch=epoch))
+        await self.ask(RENEWER, AcknowledgeView(epoch=epoch), ANSWER_S)
+
+    def acknowledges_for_s(self, epoch: int) -> float:
+        """For how long it has been asking to acknowledge this view."""
+        begun = self._acknowledging
+        return self._now_s() - begun[1] if begun is not None and begun[0] == epoch else 0.0
 
     async def read_up_to(self, barrier: Barrier) -> None:
         """Read what departed members wrote to this topic."""
@@ -111,11 +125,11 @@ class Service:
     def _now_ms(self) -> int:
         return int(self._now_s() * 1000)
 
-    async def ask(self, role: str, question: Question[Any]) -> Any:
+    async def ask(self, role: str, question: Question[Any], timeout_s: float = 5.0) -> Any:
         """Ask until there is an answer."""
         while True:
             try:
-                return await self.agent.ask(role, question, 5.0)
+                return await self.agent.ask(role, question, timeout_s)
             except CallboardError:
                 await asyncio.sleep(0.1)
 

@@ -7,6 +7,7 @@ from functools import partial
 from random import Random
 from typing import Any
 
+from callboard.messages.event import replaced
 from callboard.messages.headers import new_record
 from callboard.messages.topology.cluster_state import ClusterSettings
 from callboard.messages.topology.control_messages import (
@@ -20,8 +21,10 @@ from callboard.messages.topology.member_mail import MemberProblem
 from callboard.testing.simulation.topology.acts import (
     Act,
     Command,
+    Configure,
     Crash,
     CutOff,
+    Describe,
     Exchange,
     Freeze,
     Hang,
@@ -38,6 +41,9 @@ from callboard.testing.simulation.topology.cluster import Cluster, FaultyWorld, 
 from callboard.testing.simulation.topology.hasty import Hasty
 from callboard.testing.simulation.topology.plan import ClusterPlan, PlannedMember
 from callboard.testing.simulation.topology.witness import Witness
+
+TROUBLE_S = 5.0
+"""Twice as long as it takes to say again what was not read back."""
 
 AGAIN_S = 1.0
 """How long it takes until a process that has ended for good is started again."""
@@ -105,6 +111,10 @@ class Stage:
             case Freeze(seconds=seconds):
                 self._command(freeze=FreezeCommand(frozen=True))
                 self.after(seconds, lambda: self._command(freeze=FreezeCommand(frozen=False)))
+            case Configure(lease_ms=lease_ms):
+                if (its := self.witness.state.settings) is not None:
+                    new = replaced(its, lease_ms=lease_ms, gap_ms=lease_ms // 2, ack_deadline_ms=lease_ms)
+                    self._command(configure=new)
             case Outage(seconds=seconds):
                 for host in self.hosts.values():
                     self._cut(host, seconds)
@@ -122,6 +132,7 @@ class Stage:
                 self._to_host(self.hosts[act.instance], act)  # type: ignore[attr-defined]  # all others have one
 
     def _to_host(self, host: Host, act: Act) -> None:
+        self._trouble(host, getattr(act, "seconds", 0.0))
         match act:
             case CutOff(seconds=seconds):
                 self._cut(host, seconds)
@@ -150,6 +161,8 @@ class Stage:
                 self.after(away_s, partial(self._start, host, host.former))
             case Kill(role=role):
                 member.kill(role)
+            case Describe(colour=colour) if not host.is_leaving:
+                member.describe(colour)
             case Pause(seconds=seconds):
                 member.suspend(seconds)
                 self.witness.hanging.pop(member.settings.life, None)  # its pulse counts from when it is awake
@@ -194,10 +207,16 @@ class Stage:
     def _fast(host: Host) -> None:
         host.world.append_s = host.world.read_s = 0.0
 
+    def _trouble(self, host: Host, seconds: float) -> None:
+        """Its messages may be late for a while."""
+        until_s = self.witness.now_s + seconds + TROUBLE_S
+        self.witness.troubled[host.its.instance] = max(until_s, self.witness.troubled.get(host.its.instance, 0.0))
+
     def _cut(self, host: Host, seconds: float) -> None:
         def restore() -> None:
             host.world.is_cut = False
 
+        self._trouble(host, seconds)
         host.world.is_cut = True
         self.after(seconds, restore)
 

@@ -6,12 +6,12 @@ from dataclasses import dataclass
 from random import Random
 
 from callboard.actors.topology.reducer import NS_PER_MS, step
-from callboard.actors.topology.verdict import Reason
+from callboard.actors.topology.verdict import Reason, Verdict
 from callboard.backends.fence import Fence, Token
 from callboard.board.member.topology_view import TopologyView
 from callboard.errors import CallboardError
 from callboard.messages.record import Record
-from callboard.messages.topology.cluster_state import EMPTY, AgreedView, ClusterState
+from callboard.messages.topology.cluster_state import EMPTY, AckPolicy, AgreedView, ClusterState
 from callboard.messages.topology.control_messages import (
     AdminMessage,
     Evidence,
@@ -79,6 +79,8 @@ class Witness:
         self.count = Counter[str]()
         self.resource, self.audience = Resource(self.count), Audience(self.count)
         self._viewed: dict[Life, TopologyView] = {}
+        self.troubled: dict[str, float] = {}
+        """Of each instance, until when its messages may be late."""
         self.hanging: dict[Life, float] = {}
         """Services that hang, and since when."""
         self._writes: list[Write] = []
@@ -89,7 +91,8 @@ class Witness:
 
     def begin(self, log_id: str) -> None:
         """The log is another one from now on."""
-        self.log_id, self.state, self._oracle = log_id, EMPTY, Oracle()
+        self.log_id, self.state = log_id, EMPTY
+        self._oracle = Oracle(unbounded=self.its.without == "gaps count in full")
         self._logs += 1
         self._reign = 0
         self._said: dict[tuple[Life, int], bytes] = {}
@@ -111,6 +114,7 @@ class Witness:
             self._see(record, is_copy)
         if self.audience.broken:
             raise self.audience.broken[0]
+        must(not self.cluster.errors, "no service crashes", self.cluster.errors)
         for member in self.cluster.started:
             self._compare(member)
             self._views_end_once(member)
@@ -128,9 +132,11 @@ class Witness:
         if isinstance(event, MemberEvent):
             life = event.instance, event.incarnation
             is_new = verdict.reason is not Reason.DUPLICATE
+            self._count(event, verdict)
             if is_new and not is_copy:
                 self._evictions(before, event)
                 self._partings(before, event)
+            if verdict.accepted and not is_copy:
                 self._hangs(life, event)
             if not isinstance(event, JoinMessage | AdminMessage):  # those before it is a member may be said again
                 said = self._said.setdefault((life, event.seq), record.payload)
@@ -142,6 +148,14 @@ class Witness:
             self.count["views"] += 1
             self._views[self.log_id, self.state.view.epoch] = _shown(self.state), self._reign
 
+    def _count(self, event: MemberEvent, verdict: Verdict) -> None:
+        if not verdict.accepted:
+            self.count[verdict.reason.value] += 1
+            return
+        self.count[type(event).__name__] += 1
+        for command in event.commands if isinstance(event, AdminMessage) else ():
+            self.count[type(command).__name__] += 1
+
     def _evictions(self, before: ClusterState, event: MemberEvent) -> None:
         """Nobody is evicted within its lease by the real time, either; but for one gap, if the log's time is bad."""
         gone = lives(before) - lives(self.state)
@@ -152,17 +166,23 @@ class Witness:
         for life in gone:
             silent_s = self.now_s - self._heard_s.get(life, 0.0)
             due_s = before.settings.lease_ms / 1000 - early_s
+            if event.evidence is Evidence.NO_ACK and self.now_s > self.troubled.get(life[0], 0.0):
+                asked_s = [each.acknowledges_for_s(before.view.epoch) for each in self.cluster.started
+                           if each.settings.life == life]  # fmt: skip
+                rule = "a member that acknowledges, and reaches the log, is not evicted"
+                must(max(asked_s, default=0.0) < ACKED_S, rule, f"{life} asked for {asked_s} s")
             if event.evidence is Evidence.SILENT and not (self.its.jumps or self.its.exchanges):
                 must(silent_s >= due_s, "nobody is evicted within its lease", f"{life} after {silent_s:.1f} s")
 
     def _partings(self, before: ClusterState, event: MemberEvent) -> None:
         """Note what departed members wrote. Commands and members of others do not say where that ends; one that does
         not acknowledge, or that the log's clock makes silent, goes on writing; and an append that takes long says where
-        it ended when it began.
+        it ended when it began. A view that is settled without the mute does not wait.
         """
         silent = isinstance(event, ProposeMessage) and event.evidence is Evidence.SILENT
         slow = any(each.world.append_s for each in self.cluster.members if each.settings.instance == event.instance)
-        counted = (silent or isinstance(event, JoinMessage | LeaveMessage)) and not slow
+        waits = self.its.policy is not AckPolicy.PROCEED
+        counted = (silent or isinstance(event, JoinMessage | LeaveMessage)) and waits and not slow
         if not (counted and self.its.is_punctual and event.instance in self.cluster.instances):
             return
         for life in lives(before) - lives(self.state):
@@ -238,6 +258,9 @@ class Witness:
 
 WRITES = 0.02
 """How likely a member writes to the stream at a look."""
+
+ACKED_S = 5.0
+"""Within which an acknowledgement is on the log."""
 
 HANG_MAX_S = 15.0
 """The pulse counts for 5 s of a slow clock, and an append takes up to 8 s."""
