@@ -3,8 +3,6 @@
 from typing import Any
 
 from callboard.actors.topology import administration, joining, lease_clock, proposing, reducer, reporting, views
-from callboard.actors.topology.cluster_fold import ClusterFold
-from callboard.actors.topology.member import view_keeper
 from callboard.actors.topology.verdict import Reason, Refused
 from callboard.messages.event import replaced
 from callboard.messages.topology.cluster_state import LogClock
@@ -64,11 +62,6 @@ def _only_noted(_: Any, state: Any, member: Any, command: Any) -> Any:
     return views.with_member(state, replaced(member, draining=command.draining))
 
 
-def _thrifty(right: Any, *arguments: Any) -> Any:
-    fold = right(*arguments)
-    return fold and ClusterFold(replaced(fold.state, evicted_ms=()))
-
-
 BUGS = (
     Patch("evidence is not judged again", proposing, "_is_heard", _nothing),
     Patch("the deadline is not judged again", proposing, "_has_acked", _nothing),
@@ -87,5 +80,4 @@ BUGS = (
     Patch("two processes have one id", joining, "_no_takeover", _nothing),
     Patch("former incarnations renew", reducer, "_heard", _any_incarnation),
     Patch("a leader that drains goes on leading", administration, "_drained", _only_noted),
-    Patch("a snapshot forgets the budget", view_keeper, "begun", _thrifty),
 )  # fmt: skip

@@ -3,6 +3,8 @@
 from dataclasses import replace
 from typing import Any
 
+from callboard.actors.topology.cluster_fold import ClusterFold
+from callboard.actors.topology.member import view_keeper
 from callboard.actors.topology.member.barriers import BarrierReading
 from callboard.actors.topology.member.proposer import Proposer
 from callboard.actors.topology.member.renewer import Renewer
@@ -10,6 +12,7 @@ from callboard.actors.topology.member.standing import Standing
 from callboard.actors.topology.member.view_keeper import ViewKeeper
 from callboard.backends.fence import Fence
 from callboard.board.member import leadership
+from callboard.messages.event import replaced
 from callboard.testing.simulation.planted.patch import Patch
 
 FOR_EVER_MS = 10**9
@@ -55,6 +58,11 @@ def _only_renews(_: Any, self: Renewer) -> None:
     self._due = True
 
 
+def _thrifty(right: Any, *arguments: Any) -> Any:
+    fold = right(*arguments)
+    return fold and ClusterFold(replaced(fold.state, evicted_ms=()))
+
+
 BUGS = (
     Patch("the lease counts from when it was read back", Standing, "read", _from_reading),
     Patch("the lease counts from when it was sent", Standing, "sent", _from_sending),
@@ -67,6 +75,7 @@ BUGS = (
     Patch("a renewer that is killed before its join is read back starts over", Renewer, "_learn", _before_its_join),
     Patch("an acknowledgement is not repeated", Renewer, "_fall_due", _only_renews),
     Patch("a replaced log is not noticed", ViewKeeper, "_replaced", lambda *_: None),
+    Patch("a snapshot forgets the budget", view_keeper, "begun", _thrifty),
     Patch("barriers are not read", BarrierReading, "found", lambda *_: ()),
     Patch("the fence admits former leaders", Fence, "admit", lambda *_: True),
 )
