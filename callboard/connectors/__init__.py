@@ -16,6 +16,6 @@ except ImportError as missing:
 from callboard.actors.topology.announcements.connector import Timing
 from callboard.connectors.connectors import Connectors
 from callboard.connectors.keys import ConnectorKey, read_connector_key
-from callboard.connectors.settings import ConnectorSettings, Tls
+from callboard.connectors.settings import Bridge, ConnectorSettings, Tls
 
-__all__ = ["ConnectorKey", "ConnectorSettings", "Connectors", "Timing", "Tls", "read_connector_key"]
+__all__ = ["Bridge", "ConnectorKey", "ConnectorSettings", "Connectors", "Timing", "Tls", "read_connector_key"]

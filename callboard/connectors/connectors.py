@@ -14,6 +14,7 @@ from callboard.actors.topology.announcements.connector import Connector
 from callboard.actors.topology.announcements.registry import Registry, Source
 from callboard.actors.topology.announcements.remote_cluster import RemoteCluster
 from callboard.actors.topology.cluster_view import ClusterView
+from callboard.connectors.bridge import BridgeEnd
 from callboard.connectors.identity import MS_NS, Identity
 from callboard.connectors.incoming import Incoming
 from callboard.connectors.keys import ConnectorKey
@@ -90,12 +91,21 @@ class Connectors:
         self._identity = Identity(instance, settings.keys, clock, random_bytes)
         self._registry = Registry(instance, local)
         self._connectors = [Connector(urls, settings.timing, self._registry, draw) for urls in settings.urls]
-        self._wake = {connector: asyncio.Event() for connector in self._connectors}
+        bridge = settings.bridge
+        if bridge and "." in instance:
+            raise ConfigError(f"an instance that speaks version 1 has no dot in its id, as {instance} has; rename it")
+        timing = bridge.timing if bridge else settings.timing
+        self._bridged = [Connector((url,), timing, self._registry, draw) for url in (bridge.urls if bridge else ())]
+        self._random_bytes = random_bytes
+        self._wake = {connector: asyncio.Event() for connector in self._all()}
         self._remote: tuple[RemoteCluster, ...] = ()
         self._ahead_ms: dict[str, int] = {}
         self._server: Server | None = None
         self._stack = AsyncExitStack()
         self._loop: asyncio.AbstractEventLoop | None = None
+
+    def _all(self) -> list[Connector]:
+        return [*self._connectors, *self._bridged]
 
     @property
     def port(self) -> int:
@@ -109,7 +119,7 @@ class Connectors:
     def links(self) -> tuple[Link, ...]:
         """All connectors of this process, then all neighbours that connect to it."""
         out = []
-        for each in self._connectors:
+        for each in self._all():
             url = each.url or each.source.name
             it = self._link(each.source, url, each.neighbour, each.problem)
             out.append(replace(it, stands_by=each.stands_by, ahead_ms=self._ahead_ms.get(url, 0)))
@@ -140,19 +150,25 @@ class Connectors:
         """Listen and connect. Raises ``ConfigError`` if it cannot listen, or a certificate cannot be used."""
         settings, self._loop = self._settings, asyncio.get_running_loop()
         async with AsyncExitStack() as stack:
+            bridge = None
+            if settings.bridge:
+                given = self._identity, self._registry, self._random_bytes, _monotonic_ms
+                bridge = BridgeEnd(settings.bridge, *given)
+                stack.push_async_callback(bridge.close)
             if settings.listen:
                 context = settings.tls.context(server=True) if settings.tls else None
-                app = Incoming(settings, self._identity, self._registry, self._changed, _monotonic_ms)
+                app = Incoming(settings, self._identity, self._registry, self._changed, _monotonic_ms, bridge)
                 self._server = Server(app, settings.address(), context)
                 await self._server.start()
                 stack.push_async_callback(self._server.stop)
+            if bridge:
+                self._call(stack, bridge, self._bridged)
             if self._connectors:
                 context = settings.tls.context(server=False) if settings.tls else None
                 outgoing = Outgoing(self._identity, context, _monotonic_ms)
                 self._ahead_ms = outgoing.ahead_ms
                 stack.push_async_callback(outgoing.close)
-                stack.push_async_callback(self._withdraw, outgoing)
-                stack.push_async_callback(_end, [self._begin(self._keep(outgoing, each)) for each in self._connectors])
+                self._call(stack, outgoing, self._connectors)
             stack.push_async_callback(_end, [self._begin(self._expire())])
             self._stack = stack.pop_all()
         return self
@@ -164,6 +180,11 @@ class Connectors:
         self._loop = None
         await self._stack.aclose()
 
+    def _call(self, stack: AsyncExitStack, through: Outgoing | BridgeEnd, connectors: list[Connector]) -> None:
+        """Exchange announcements over these connectors until the end."""
+        stack.push_async_callback(self._withdraw, through, connectors)
+        stack.push_async_callback(_end, [self._begin(self._keep(through, each)) for each in connectors])
+
     def _begin(self, work: Coroutine[None, None, None]) -> asyncio.Task[None]:
         task = asyncio.create_task(work)
         task.add_done_callback(self._report)
@@ -174,7 +195,7 @@ class Connectors:
         if not task.cancelled() and (error := task.exception()) is not None:
             get_logger(instance=self._identity.me).error("connector.ended", error=escaped(repr(error)))
 
-    async def _keep(self, outgoing: Outgoing, connector: Connector) -> None:
+    async def _keep(self, outgoing: Outgoing | BridgeEnd, connector: Connector) -> None:
         """Exchange announcements whenever it is due, until there is nobody to do so with."""
         wake = self._wake[connector]
         while connector.urls:
@@ -194,10 +215,10 @@ class Connectors:
             if self._registry.expire(_monotonic_ms()):
                 self._changed()
 
-    async def _withdraw(self, outgoing: Outgoing) -> None:
+    async def _withdraw(self, outgoing: Outgoing | BridgeEnd, connectors: list[Connector]) -> None:
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(WITHDRAW_S):
-                await asyncio.gather(*map(outgoing.withdraw, self._connectors))
+                await asyncio.gather(*map(outgoing.withdraw, connectors))
 
     def _changed(self) -> None:
         """Tell the service, and the neighbours that do not know it yet."""

@@ -19,7 +19,7 @@ from callboard.messages.topology.connector_messages import Announcement, Envelop
 from callboard.messages.topology.limits import check_name, demand
 
 PROTOCOL = 2
-"""The version of the messages. Version 1 is that of Apache Sling's connectors, which are not spoken."""
+"""The version of the messages. Version 1 is that of Apache Sling's connectors; see ``bridge.py``."""
 
 PACKED_BYTES_MAX = 1 << 20
 """A compressed announcement: thousands of instances with some properties."""
@@ -117,15 +117,20 @@ def packed(announcement: Announcement) -> bytes:
 @lru_cache(maxsize=8)  # most announcements are the neighbour's last one again, and decoding is most of the work
 def unpacked(text: bytes) -> Announcement:
     """The announcement. Raises ``Undecodable`` if it is damaged, or out of the limits."""
+    return decode(Announcement, inflated(text))
+
+
+def inflated(text: bytes, *, gzipped: bool = False) -> bytes:
+    """What is compressed with zlib, or gzip. Raises ``Undecodable`` if it is damaged, or out of the limits."""
     most = _plain_bytes_max(text)
-    inflating = zlib.decompressobj()
+    inflating = zlib.decompressobj(zlib.MAX_WBITS | (16 if gzipped else 0))
     try:
         data = inflating.decompress(text, most + 1)
     except zlib.error as error:
         raise Undecodable("it is not compressed with zlib") from error
     demand(len(data) <= most, f"{len(text)} bytes inflate to more than {most}")
     demand(inflating.eof and not inflating.unused_data, "it ends too early or too late")
-    return decode(Announcement, data)
+    return data
 
 
 def _plain_bytes_max(text: bytes) -> int:

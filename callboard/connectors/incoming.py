@@ -9,6 +9,7 @@ from starlette.types import Receive, Scope, Send
 
 from callboard.actors.topology.announcements.registry import Registry, Source
 from callboard.connectors.allow_list import AllowList, addresses_of, as_network, client_of, names_of
+from callboard.connectors.bridge import BridgeEnd
 from callboard.connectors.envelope import BODY_BYTES_MAX, PROTOCOL, Opened
 from callboard.connectors.identity import Identity
 from callboard.connectors.replays import Replays
@@ -38,8 +39,9 @@ class Incoming:
         registry: Registry,
         changed: Callable[[], None],
         monotonic_ms: Callable[[], int],
+        bridge: BridgeEnd | None = None,
     ) -> None:
-        self._path = settings.path
+        self._path, self._bridge = settings.path, bridge
         self._allow = AllowList(settings.allow, addresses_of, names_of) if settings.allow else None
         self._proxies = tuple(network for each in settings.proxies if (network := as_network(each)))
         self._identity, self._registry, self._changed = identity, registry, changed
@@ -54,16 +56,16 @@ class Incoming:
             return
         request = Request(scope, receive)
         try:
-            status, body = await self._answered(request)
-            response = Response(body, status, media_type="application/octet-stream")
+            response = await self._answered(request)
         except (Undecodable, TimeoutError, ClientDisconnect) as error:
             self._refused(request, str(error) or "it was not sent in time")
             response = PlainTextResponse("Not Found", 404)
         await response(scope, receive, send)
 
-    async def _answered(self, request: Request) -> tuple[int, bytes]:
+    async def _answered(self, request: Request) -> Response:
         path, method = request.url.path, request.method
-        if path != self._path or method not in {"PUT", "DELETE"}:
+        bridge = self._bridge if self._bridge and self._bridge.owner_in(path) else None
+        if (path != self._path and not bridge) or method not in {"PUT", "DELETE"}:
             raise Undecodable(f"{method!r:.20} {path!r:.80} is not what connectors send")
         client = client_of(
             request.client.host if request.client else "", request.headers.getlist("x-forwarded-for"), self._proxies
@@ -72,7 +74,13 @@ class Incoming:
             raise Undecodable(f"{client!r:.80} is not allowed to connect")
         async with asyncio.timeout(READ_S):
             body = await _read(request)
-        return self.answer(method, path, body, request.scope["state"].get(CERTIFIED))
+        if bridge:
+            response, changed = bridge.answer(method, path, request.headers, body)
+            if changed:
+                self._changed()
+            return response
+        status, answer = self.answer(method, path, body, request.scope["state"].get(CERTIFIED))
+        return Response(answer, status, media_type="application/octet-stream")
 
     def answer(self, method: str, path: str, body: bytes, certified: Collection[str] | None) -> tuple[int, bytes]:
         """The status and body of the answer. Raises ``Undecodable`` for a request that is not to be answered."""

@@ -23,9 +23,9 @@ ANSWER_S = 10.0
 CLOCKS_MS_MAX = 5_000
 """How far a neighbour's clock may be away before that is logged."""
 
-_FAILURES = httpx.HTTPError, httpx.InvalidURL, OSError, NotAnswered, RequestRefused, Undecodable
+FAILURES = httpx.HTTPError, httpx.InvalidURL, OSError, NotAnswered, RequestRefused, Undecodable
 
-_MEANINGS = {
+MEANINGS = {
     400: "it does not accept the announcement, or speaks another protocol; see its log",
     404: "nothing is there, or it refuses this address or key, or the clocks are too far apart; see its log",
     503: "it is in no cluster at the moment",
@@ -54,7 +54,7 @@ class Outgoing:
         for url in connector.urls:
             try:
                 is_news = await self._exchanged(connector, url)
-            except _FAILURES as error:
+            except FAILURES as error:
                 self._told.pop(url, None)
                 problems.append(f"{url}: {escaped(error) or type(error).__name__}")
                 continue
@@ -77,7 +77,7 @@ class Outgoing:
                 try:
                     key = self._identity.ring.in_turn(url)[0]
                     await self._ask(key, "DELETE", url, address, Announcement())
-                except _FAILURES as error:
+                except FAILURES as error:
                     self._log.info("announcement.left", url=url, reason=escaped(error))
 
     async def close(self) -> None:
@@ -91,7 +91,7 @@ class Outgoing:
             if is_news is not None:
                 ring.worked[url] = key
                 return is_news
-        raise NotAnswered(f"HTTP 404: {_MEANINGS[404]}")
+        raise NotAnswered(f"HTTP 404: {MEANINGS[404]}")
 
     async def _exchanged_with(self, key: ConnectorKey | None, connector: Connector, url: str) -> bool | None:
         """None if nothing is found there with this key."""
@@ -131,7 +131,7 @@ class Outgoing:
             if response.status_code == 404:
                 return None
             if response.status_code not in {200, 409}:
-                meaning = _MEANINGS.get(response.status_code, "it is no connector")
+                meaning = MEANINGS.get(response.status_code, "it is no connector")
                 raise NotAnswered(f"HTTP {response.status_code}: {meaning}")
             body = bytearray()
             async for chunk in response.aiter_raw():

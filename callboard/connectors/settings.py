@@ -2,8 +2,8 @@
 
 import re
 import ssl
-from collections.abc import Callable
-from dataclasses import dataclass, fields
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -11,11 +11,19 @@ from urllib.parse import urlsplit
 from callboard.actors.topology.announcements.connector import Timing
 from callboard.connectors.allow_list import AllowList, addresses_of, as_network, is_host, names_of
 from callboard.connectors.keys import ConnectorKey, KeyRing
-from callboard.door.rules import Rule, Unfit, checked, instance_of, optional, place, several, text, whole
+from callboard.door.rules import Rule, Unfit, checked, flag, instance_of, optional, place, several, text, whole
 from callboard.errors import ConfigError
 from callboard.messages.topology.connector_limits import KEEP_MS_MAX
 
 DEFAULT_TIMING = Timing()
+BRIDGE_TIMING = Timing(interval_ms=30_000, timeout_ms=120_000, stable_factor=1)
+"""As in Apache Sling, and without longer waits, for which that would need to be told."""
+
+SECRET_BYTES_MIN = 16
+"""A shorter key is too easily guessed."""
+
+KEY_MS_MIN, KEY_MS_MAX = 60_000, 30 * 86_400_000
+"""Three of these keys are accepted at a time."""
 
 ENTRIES_MAX = 1000
 """URLs, entries of the allow-list, or proxies: every request is compared with all of them."""
@@ -49,6 +57,34 @@ class Tls:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Bridge:
+    """How to speak version 1 of the protocol as well, with Apache Sling's connectors, to migrate from them.
+
+    It is weaker than version 2: see docs/topology.md. Bodies are always encrypted.
+
+    Args:
+        secret: the other side's shared key, of 16 characters at least.
+        urls: one connector for each.
+        path: the path of requests, before the caller's id.
+        key_ms: how long a derived key is used: the ``hmacSharedKeyTTL`` of the other side.
+        gzip: whether requests are compressed.
+        timing: when announcements are exchanged and expire; the timeout has to be that of the other side.
+
+    Raises ``ConfigError`` for settings that cannot work.
+    """
+
+    secret: bytes = field(repr=False)
+    urls: tuple[str, ...] = ()
+    path: str = "/libs/sling/topology/connector"
+    key_ms: int = 14_400_000
+    gzip: bool = False
+    timing: Timing = BRIDGE_TIMING
+
+    def __post_init__(self) -> None:
+        _normalise(self, BRIDGE)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ConnectorSettings:
     """How a member is connected to other clusters.
 
@@ -62,6 +98,7 @@ class ConnectorSettings:
         allow: addresses, networks, host names and patterns that may connect; empty: all who have a key or certificate.
         proxies: addresses and networks of proxies whose ``X-Forwarded-For`` is believed.
         timing: how often announcements are exchanged, and when they expire.
+        bridge: whether, and how, Apache Sling's connectors are spoken to.
 
     Raises ``ConfigError`` for settings that cannot work, or that would trust everybody.
     """
@@ -74,33 +111,40 @@ class ConnectorSettings:
     allow: tuple[str, ...] = ()
     proxies: tuple[str, ...] = ()
     timing: Timing = DEFAULT_TIMING
+    bridge: Bridge | None = None
 
     def __post_init__(self) -> None:
-        """Check and normalise. Raises ``ConfigError`` for settings that cannot work, or that would trust everybody."""
-        given = {each.name: getattr(self, each.name) for each in fields(self)}
-        for name, value in checked(ConfigError, SETTINGS, given).items():
-            object.__setattr__(self, name, value)  # frozen for all others
+        _normalise(self, SETTINGS)
         AllowList(self.allow, addresses_of, names_of)
         if self.listen and not (self.keys or self.tls or self.allow):
             raise ConfigError("everybody could announce clusters here; set keys, tls or allow for the connectors")
         urls = [url for group in self.urls for url in group]
+        if self.bridge and self.bridge.path == self.path:
+            raise ConfigError(f"version 1 has the same path as version 2, {self.path}; give it its own")
         if len(set(urls)) < len(urls):
             raise ConfigError("a URL of the connectors is listed twice; remove it from one of the groups")
         if not self.keys and any(url.startswith("http:") for url in urls):
             raise ConfigError("without a key, nothing proves who answers at an http URL; set keys, or use https")
-        if self.timing.timeout_ms < self.timing.interval_ms:
-            raise ConfigError("the connectors' timeout is shorter than the interval; set a longer timeout_ms")
-        longest = self.timing.keep_ms(self.timing.longest_ms)
-        if longest > KEEP_MS_MAX:
-            raise ConfigError(
-                f"announcements would be kept for {longest} ms, and the most is {KEEP_MS_MAX}; set a shorter interval "
-                "or a smaller stable_factor"
-            )
 
     def address(self) -> tuple[str, int]:
         """Host and port to listen on."""
         host, _, port = self.listen.rpartition(":")
         return host.strip("[]"), int(port)
+
+
+def _normalise(settings: Bridge | ConnectorSettings, rules: Mapping[str, Rule]) -> None:
+    """Check all fields. Raises ``ConfigError``."""
+    given = {each.name: getattr(settings, each.name) for each in fields(settings)}
+    for name, value in checked(ConfigError, rules, given).items():
+        object.__setattr__(settings, name, value)  # frozen for all others
+    timing = settings.timing
+    if timing.timeout_ms < timing.interval_ms:
+        raise ConfigError("the connectors' timeout is shorter than the interval; set a longer timeout_ms")
+    if timing.keep_ms(timing.longest_ms) > KEEP_MS_MAX:
+        raise ConfigError(
+            f"announcements would be kept for {timing.keep_ms(timing.longest_ms)} ms, and the most is {KEEP_MS_MAX}; "
+            "set a shorter interval or a smaller stable_factor"
+        )
 
 
 def _like(example: str, fits: Callable[[str], object]) -> Rule:
@@ -119,6 +163,10 @@ def _is_listen(value: str) -> bool:
     return not value or (is_host(host.strip("[]")) and port.isdecimal() and port.isascii() and int(port) <= 65_535)
 
 
+def _is_dotless(value: str) -> bool:
+    return bool(_PATH.fullmatch(value)) and "." not in value
+
+
 def _is_url(value: str) -> bool:
     try:
         parts = urlsplit(value)
@@ -131,7 +179,25 @@ def _is_url(value: str) -> bool:
 
 _URL = _like("written as https://host:port/callboard/topology, without a user, a password or a query", _is_url)
 
+
+def _secret(value: Any) -> bytes:
+    if not isinstance(value, bytes) or not SECRET_BYTES_MIN <= len(value) <= CHARS_MAX or not value.isascii():
+        raise Unfit(type(value), f"bytes in ASCII, {SECRET_BYTES_MIN} to {CHARS_MAX}")  # without the value
+    return value
+
+
 _TIME = whole(1, KEEP_MS_MAX)
+_TIMING = instance_of(Timing, interval_ms=_TIME, timeout_ms=_TIME, stable_factor=whole(1, STABLE_FACTOR_MAX))
+
+BRIDGE: dict[str, Rule] = {
+    "secret": _secret,
+    "urls": several(_URL, ENTRIES_MAX),
+    "path": _like("a path without dots, such as /libs/sling/topology/connector", _is_dotless),
+    "key_ms": whole(KEY_MS_MIN, KEY_MS_MAX),
+    "gzip": flag,
+    "timing": _TIMING,
+}
+"""See ``Bridge``."""
 
 SETTINGS: dict[str, Rule] = {
     "urls": several(several(_URL, ENTRIES_MAX, least=1), ENTRIES_MAX),
@@ -141,6 +207,7 @@ SETTINGS: dict[str, Rule] = {
     "tls": optional(instance_of(Tls, certificate=place, private_key=place, authorities=place)),
     "allow": several(text(CHARS_MAX), ENTRIES_MAX),
     "proxies": several(_like("an address or a network of a proxy", as_network), ENTRIES_MAX),
-    "timing": instance_of(Timing, interval_ms=_TIME, timeout_ms=_TIME, stable_factor=whole(1, STABLE_FACTOR_MAX)),
+    "timing": _TIMING,
+    "bridge": optional(instance_of(Bridge)),
 }
 """See ``ConnectorSettings``."""
