@@ -48,6 +48,13 @@ async def test_without_a_key_it_would_be_readable():
             assert [at for at in range(len(wire)) if inflates(wire[at:])]
 
 
+@pytest.mark.proves("T77")
+def test_an_announcement_is_compressed():
+    large = said(cluster("x", *(f"x-{number}" for number in range(500))))
+    asked = Stranger().identity.ask(OLD, "PUT", PATH, "b-0:1", large)
+    assert len(asked.body) < len(encode(large)) / 5
+
+
 def inflates(data: bytes) -> bool:
     try:
         return len(zlib.decompressobj().decompress(data)) > 20

@@ -55,15 +55,18 @@ def test_the_newest_view_of_a_cluster_counts_even_over_a_longer_path():
     assert [each.epoch for each in it.remote()] == [7]
 
 
+@pytest.mark.proves("T72")
 def test_a_cluster_that_shares_an_instance_with_the_local_one_is_left_out_whole():
     assert known(registry(cluster("x", "x-1", "mate"), cluster("y"))) == {"y": ("y-1",)}
 
 
+@pytest.mark.proves("T72")
 def test_of_two_clusters_that_share_an_instance_the_nearer_one_is_known():
     it = registry(cluster("x", "x-1", "both", path=("x-1", "a")), cluster("y", "y-1", "both"))
     assert known(it) == {"y": ("y-1",)}
 
 
+@pytest.mark.proves("T72")
 def test_members_of_the_own_cluster_that_others_still_list_are_not_remote():
     own = local()
     assert own is not None
