@@ -106,13 +106,13 @@ class NotifierStage:
         return DecisionDriver(Notifier(settings, Random(1)), now=self.now)
 
     def kill(self) -> None:
-        """The notifier dies; its successor knows nothing."""
+        """Kill the notifier; its successor has no state."""
         self.now = self.it.now
         self.answered = 0
         self.it = self.begin()
 
     def run(self) -> None:
-        """Carry out what the notifier wants until it wants nothing but time; let that pass, too, for three rounds."""
+        """Carry out the notifier's requests until only timers are left; let those expire, too, for three rounds."""
         for _ in range(3):
             while self._carry_out():
                 pass
@@ -122,7 +122,7 @@ class NotifierStage:
                     pass
 
     def run_killed(self) -> None:
-        """The same, with a kill at the step that was chosen."""
+        """The same, with a kill at the chosen step."""
         try:
             self.run()
         except Killed:

@@ -19,7 +19,7 @@ from callboard.actors.runtime.processes.system import System
 
 
 class Looking:
-    """Looks at a topic for ever."""
+    """Reads a topic forever."""
 
     def __init__(self, settings: object, rng: Random) -> None:
         del settings, rng
@@ -30,7 +30,7 @@ class Looking:
 
 
 class Endless:
-    """A world in which that takes for ever."""
+    """A world in which that takes forever."""
 
     async def perform(self, effect: Perform) -> Any:
         await asyncio.Event().wait()

@@ -8,7 +8,7 @@ from callboard.actors.runtime.embedded.loop_runner import SharedWorld
 
 
 class Cancelled:
-    """A world that awaits something of its own which is cancelled, such as a request on a connection that is closed."""
+    """A world that awaits a cancelled request, such as one on a connection that was closed."""
 
     async def perform(self, effect: Perform) -> Any:
         request = asyncio.get_running_loop().create_future()

@@ -81,7 +81,7 @@ class Board:
         return await Shortener(self.log).run(TOPICS, limits, self.now_ns)
 
     async def members(self) -> dict[str, tuple[int, int]]:
-        """What a new reader finds: position, and when it was said."""
+        """What a new reader finds: the position, and when it was announced."""
         roll = LastAnnouncements(TOPICS.discovery)
         await roll.catch_up(self.log, self.now_ns)
         return {name: (word.announcement.offset, word.heard.seen_ns) for name, word in roll.members.items()}

@@ -108,7 +108,7 @@ def test_the_time_of_a_record_alone_does_not_make_a_subscriber_gone(notifier_sta
     stage = notifier_stage(("distributed",))
     stage.publish("p0")
     stage.announce("fast", 1)
-    stage.announce("slow", -1, Liveness.GONE)  # as a fleet that has just begun takes it, by a clock that is wrong
+    stage.announce("slow", -1, Liveness.GONE)  # as a fleet with a wrong clock sees it just after its start
     stage.run()
     assert stage.told("distributed") == []
     stage.announce("slow", 0)

@@ -55,7 +55,7 @@ class Board:
         return LogRead("L1", found, effect.start + len(found))
 
     def serve(self, *, lookback: bool = True) -> None:
-        """Carry out what is asked for, until it only waits at the end of the topic."""
+        """Carry out its requests until it only waits at the end of the topic."""
         while effects := [effect for effect in self.driver.open if self._ready(effect, lookback)]:
             effect = effects[0]
             assert isinstance(effect, ReadLog | FindBounds)
@@ -166,7 +166,7 @@ def test_a_timeout_without_a_waiting_question_answers_nothing() -> None:
 
 
 def repeat(board: Board, number: int, read_to: int) -> None:
-    """Put the record with this number on the topic once more, now."""
+    """Repeat the record with this number on the topic, now."""
     again = repeated(board.records[number], read_to)
     board.records.append(again.at(len(board.records), board.driver.now.wall_ns))
 

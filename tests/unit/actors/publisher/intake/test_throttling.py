@@ -34,7 +34,7 @@ def subscriber(
 
 
 class Publishing(DecisionDriver):
-    """Carries out at once what is asked for on the discovery topic."""
+    """Carries out requests on the discovery topic at once."""
 
     told: ClassVar[list[ThrottledMessage]] = []
 
@@ -74,7 +74,7 @@ class Stage:
             self.it.feed(Sizes(queues=found), Origin("queue_cache"))
 
     def append(self) -> list[str]:
-        """Carry out the append that is asked for; the ids of its requests."""
+        """Carry out the requested append; the ids of its requests."""
         effect = self.it.asked(Append)
         ids = [dict(record.headers)["cause"] for record in effect.records]
         offsets = tuple(range(self.offset, self.offset + len(ids)))

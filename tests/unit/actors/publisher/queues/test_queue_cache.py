@@ -41,7 +41,7 @@ def cache(**settings: int) -> QueueCache:
 
 
 def tell(cache: QueueCache, message: Input, origin: Origin = Origin("")) -> list[Effect]:  # noqa: B008
-    """What it does, but for the timer that every question that waits sets."""
+    """Its effects, except the timer that every waiting question sets."""
     effects = cache.receive(message, origin, NOW)
     return [effect for effect in effects if not isinstance(effect, After) or effect.key != COUNTING]
 
@@ -415,7 +415,7 @@ LONG = 20_000
 
 
 def drain(it: QueueCache, effects: list[Effect]) -> list[Effect]:
-    """Read all that is wanted, each range at once; what is replied."""
+    """Read all requested ranges, each at once; the replies."""
     replies = list[Effect]()
     while effects:
         effect = effects.pop(0)

@@ -136,7 +136,7 @@ class Stage:
             self.deliver(routes[0])
 
     def _parked(self, message: object) -> bool:
-        """A read that waits at the end of the log; not for ever, so it notices when the log is another one."""
+        """A read that waits at the end of the log, with a limit, so that it notices a replaced log."""
         waits = isinstance(message, ReadLog) and message.wait_s > 0 and message.start == self.end
         return waits and not self.waited_out
 
@@ -189,14 +189,13 @@ RECIPIENTS = ((), ("x",), ("x", "y"), ())
 recipients = st.sampled_from(RECIPIENTS)
 steps = st.lists(
     st.one_of(
-        st.tuples(st.just("append"), st.integers(0, 2), st.sampled_from(PUBLISHERS), st.sampled_from(Kind), recipients),
+        st.tuples(
+            st.just("append"), st.integers(0, 2), st.sampled_from(PUBLISHERS), st.sampled_from(Kind), recipients
+        ),
         st.tuples(st.just("deliver"), st.integers(0, 50)),
         st.tuples(st.just("deliver"), st.integers(0, 50)),
         st.tuples(
-            st.just("ask"),
-            st.integers(-1, 40),
-            st.sampled_from(("", "a", "b")),
-            st.integers(0, 5),
+            st.just("ask"), st.integers(-1, 40), st.sampled_from(("", "a", "b")), st.integers(0, 5),
             st.sampled_from(("", "x", "y", "z")),
         ),
         st.tuples(st.just("trim"), st.integers(1, 6)),

@@ -1,4 +1,4 @@
-"""Whom a subscriber obeys: only whom it may trust, and no command twice."""
+"""Which commands a subscriber carries out: trusted ones only, and each only once."""
 
 from dataclasses import replace
 from typing import Any
@@ -24,7 +24,7 @@ def judged(message: CommandReceived, ledger: Ledger = LEDGER, *, signed: bool = 
 
 
 @pytest.mark.proves("W30")
-def test_a_command_that_is_not_trusted_is_refused_with_the_reason_and_nothing_else_of_it_counts() -> None:
+def test_an_untrusted_command_is_refused_with_the_reason_and_not_read_further() -> None:
     assert judged(received()) == ""
     forged = received(distrust="it is not signed", subscriber_instance="another")
     assert judged(forged) == "it is not signed"
@@ -33,20 +33,20 @@ def test_a_command_that_is_not_trusted_is_refused_with_the_reason_and_nothing_el
 
 @pytest.mark.proves("W30")
 @pytest.mark.parametrize("lacking", ["subscriber_instance", "log_id", "command_id"])
-def test_with_keys_a_command_says_for_which_repository_and_log_it_is(lacking: str) -> None:
+def test_with_keys_a_command_must_name_its_repository_and_log(lacking: str) -> None:
     message = received(**{lacking: ""})
     assert "may be an old one" in judged(message)
     assert judged(message, signed=False) == ""
 
 
-def test_with_keys_a_new_repository_takes_no_pause_that_names_none() -> None:
+def test_with_keys_a_new_repository_refuses_a_pause_that_names_no_repository() -> None:
     rebuilt = replace(LEDGER, instance="rebuilt")
     assert "may be an old one" in judged(received(subscriber_instance=""), rebuilt)
     assert "for another repository of this name" in judged(received(), rebuilt)
 
 
 @pytest.mark.proves("W30")
-def test_a_replayed_command_is_refused_by_its_id_and_later_by_its_age_whatever_the_times_of_the_log() -> None:
+def test_a_replayed_command_is_refused_by_its_id_and_later_by_its_age() -> None:
     ledger = LEDGER
     first = received()
     for number in range(IDS_MAX + 5):
@@ -60,7 +60,7 @@ def test_a_replayed_command_is_refused_by_its_id_and_later_by_its_age_whatever_t
 
 
 @pytest.mark.proves("W30")
-def test_an_unsigned_command_changes_nothing_and_the_ones_behind_it_are_obeyed() -> None:
+def test_an_unsigned_command_changes_nothing_and_later_commands_are_carried_out() -> None:
     it = ImporterDriver(editable=True, signed=True).arrive()
     it.order(received(distrust="it is not signed"), received(at=6))
     it.save_all()
@@ -70,7 +70,7 @@ def test_an_unsigned_command_changes_nothing_and_the_ones_behind_it_are_obeyed()
 
 
 @pytest.mark.proves("W30")
-def test_nobody_has_a_command_that_was_obeyed_called_refused() -> None:
+def test_an_untrusted_copy_does_not_change_the_result_of_a_command() -> None:
     it = ImporterDriver(editable=True, signed=True).arrive()
     it.order(received(command_id="c1"), received(at=6, command_id="c1", distrust="it is a copy"))
     it.save_all()

@@ -52,7 +52,7 @@ def heard(it: DecisionDriver) -> list[int]:
 
 
 @pytest.mark.proves("W11", "W39")
-def test_it_reads_on_behind_the_last_command_that_took_effect() -> None:
+def test_it_starts_reading_after_the_last_command_that_took_effect() -> None:
     assert handler(offset=4).asked(ReadLog).start == 5
 
 
@@ -60,7 +60,7 @@ def test_on_another_command_log_it_reads_from_the_first() -> None:
     assert handler(offset=4, log_id="former").asked(ReadLog).start == 1
 
 
-def test_it_passes_on_what_is_meant_for_this_subscriber() -> None:
+def test_it_passes_on_the_commands_for_this_subscriber() -> None:
     it = handler()
     mine = (command(6), command(9, instance="me"))
     found(it, command(5, "edge-2"), mine[0], command(7, instance="another"), mine[1])
@@ -69,7 +69,7 @@ def test_it_passes_on_what_is_meant_for_this_subscriber() -> None:
     assert it.asked(ReadLog).start == 10
 
 
-# What was given to others.
+# Commands to others.
 
 PAUSE, RESUME = {"pause": PauseCommand()}, {"resume": ResumeCommand()}
 CLEAR, SKIP = {"clear": ClearCommand(offset=4)}, {"skip": SkipCommand(offset=4)}
@@ -90,7 +90,7 @@ def name(command: CommandMessage) -> str:
 
 
 @pytest.mark.proves("W11")
-def test_a_newcomer_obeys_nothing_that_was_given_to_the_instance_before_it() -> None:
+def test_a_new_instance_does_not_carry_out_commands_to_its_predecessor() -> None:
     it = newcomer()
     given = [CLEAR, SKIP, PAUSE, LIMIT, {"verify": VerifyCommand()}]
     found(it, *(command(at, instance="former", **order) for at, order in enumerate(given, start=5)), command(19, "x"))
@@ -98,14 +98,14 @@ def test_a_newcomer_obeys_nothing_that_was_given_to_the_instance_before_it() -> 
     assert void(it) == [("clear", "former"), ("pause", "former"), ("throttle", "former")]
 
 
-def test_what_comes_for_the_former_instance_once_all_is_read_is_passed_on_to_be_refused() -> None:
+def test_later_commands_to_the_former_instance_are_passed_on_to_be_refused() -> None:
     it = newcomer()
     found(it, command(19, instance="former", **CLEAR))
     found(it, command(20, instance="former", **CLEAR), command(21, "edge-2", instance="former"))
     assert heard(it) == [20]
 
 
-def test_a_newcomer_remembers_how_much_was_given_before_it() -> None:
+def test_a_new_instance_remembers_which_commands_were_given_before_it() -> None:
     it = newcomer()
     found(it, command(6, instance="former", time_ns=7), command(19, "edge-2", time_ns=9))
     (passed,) = it.sent(CommandPassedOver)
@@ -119,7 +119,7 @@ def test_a_newcomer_remembers_how_much_was_given_before_it() -> None:
 
 
 @pytest.mark.parametrize(
-    ("orders", "obeyed", "others"),
+    ("commands", "passed_on", "others"),
     [
         ([("", PAUSE), ("", LIMIT)], [5, 6], []),
         ([("", CLEAR), ("", SKIP), ("", {"retry": RetryCommand()})], [], ["clear"]),
@@ -128,31 +128,31 @@ def test_a_newcomer_remembers_how_much_was_given_before_it() -> None:
         ([("", PAUSE), ("former", RESUME)], [], []),
         ([("former", PAUSE), ("", LIMIT)], [6], ["pause"]),
     ],
-    ids=["first", "no clear", "taken back", "somebody came", "and resumed", "after a former one"],
+    ids=["first", "no clear", "taken back", "another instance", "and resumed", "after a former one"],
 )
-def test_a_newcomer_obeys_the_pause_and_the_limit_that_were_given_to_whoever_comes_first(
-    orders: list[tuple[str, dict[str, Any]]], obeyed: list[int], others: list[str]
+def test_a_new_instance_carries_out_a_pause_and_a_limit_given_before_any_instance(
+    commands: list[tuple[str, dict[str, Any]]], passed_on: list[int], others: list[str]
 ) -> None:
     it = newcomer()
-    found(it, *(command(at, instance=to, **order) for at, (to, order) in enumerate(orders, start=5)), command(19, "x"))
-    assert heard(it) == obeyed
+    found(it, *(command(at, instance=to, **body) for at, (to, body) in enumerate(commands, start=5)), command(19, "x"))
+    assert heard(it) == passed_on
     assert [kind for kind, _ in void(it)] == others
 
 
-def test_one_that_has_heard_commands_before_leaves_those_to_another_and_takes_those_to_nobody_by_name() -> None:
+def test_after_its_first_command_a_subscriber_leaves_commands_to_other_instances_and_takes_those_to_any() -> None:
     it = handler()
     found(it, command(5, instance="other", **PAUSE), command(6, instance="", **RESUME), command(19, "x"))
     assert heard(it) == [6]
     assert void(it) == [("pause", "other")]
 
 
-def test_a_command_to_this_instance_shows_that_its_author_knows_of_it() -> None:
+def test_after_a_command_to_this_instance_earlier_ones_to_others_are_not_reported() -> None:
     it = handler()
     found(it, command(5, instance="other", **PAUSE), command(6, **LIMIT), command(19, "x"))
     assert void(it) == []
 
 
-def test_it_says_once_when_every_command_there_was_is_passed_on() -> None:
+def test_it_says_once_that_all_earlier_commands_are_passed_on() -> None:
     it = handler()
     found(it, command(6))
     assert it.sent(CommandsRead) == []
@@ -164,7 +164,7 @@ def test_it_says_once_when_every_command_there_was_is_passed_on() -> None:
     assert len(empty.sent(CommandsRead)) == 1
 
 
-def test_nothing_behind_a_command_that_is_not_understood_is_obeyed() -> None:
+def test_commands_behind_one_of_a_newer_version_are_not_carried_out() -> None:
     it = handler()
     damaged = Record(offset=7, time_ns=0, payload=b"\xff", header_block=pack_headers(command(7).headers))
     found(it, command(6), damaged, command(8))
@@ -174,7 +174,7 @@ def test_nothing_behind_a_command_that_is_not_understood_is_obeyed() -> None:
     assert not it.open
 
 
-def test_a_new_importer_hears_nothing_before_it_has_said_from_where() -> None:
+def test_a_new_importer_gets_no_commands_before_it_says_from_which_offset() -> None:
     it = handler()
     it.feed(PeerUp(roles.IMPORTER))
     found(it, command(6))
@@ -185,7 +185,7 @@ def test_a_new_importer_hears_nothing_before_it_has_said_from_where() -> None:
     assert heard(it) == [6]
 
 
-def test_an_older_copy_of_the_topic_is_told_so_that_its_new_commands_are_not_taken_for_old_ones() -> None:
+def test_an_older_copy_of_the_topic_is_reported_so_that_its_new_commands_count() -> None:
     it = DecisionDriver(CommandHandler(settings(), Random(1)))
     it.feed(CommandsWanted(subscriber_instance="me", log_id=COMMANDS, offset=40))
     it.done(FindBounds, TopicBounds(COMMANDS, 1, 20))
@@ -201,7 +201,7 @@ def at_time(offset: int, time_ns: int, end: int = 20) -> DecisionDriver:
     return it
 
 
-def test_the_last_command_is_looked_for_where_it_was_and_not_passed_on_again() -> None:
+def test_the_last_command_is_looked_up_at_its_offset_and_not_passed_on_again() -> None:
     it = at_time(4, time_ns=100)
     found(it, command(4, time_ns=100), command(5, time_ns=101))
     assert heard(it) == [5]
@@ -215,7 +215,7 @@ def test_the_last_command_is_looked_for_where_it_was_and_not_passed_on_again() -
 
 @pytest.mark.proves("W11")
 @pytest.mark.parametrize("end", [8, 20], ids=["shorter", "grown past the last command"])
-def test_of_an_older_copy_of_the_topic_just_those_commands_are_passed_on_that_are_new(end: int) -> None:
+def test_from_an_older_copy_of_the_topic_only_new_commands_are_passed_on(end: int) -> None:
     it = at_time(9, time_ns=100, end=end)
     if end > 9:
         found(it, command(9, time_ns=300))
@@ -228,7 +228,7 @@ def test_of_an_older_copy_of_the_topic_just_those_commands_are_passed_on_that_ar
     assert heard(it) == [6, 7]
 
 
-def test_an_older_copy_with_nothing_new_is_told_before_all_is_read() -> None:
+def test_an_older_copy_without_new_commands_is_reported_before_the_end_is_reached() -> None:
     it = at_time(9, time_ns=100, end=6)
     found(it, command(5, time_ns=50))
     order = [type(event) for event in it.sent(CommandPassedOver | CommandsRead)]
@@ -237,7 +237,7 @@ def test_an_older_copy_with_nothing_new_is_told_before_all_is_read() -> None:
     assert heard(it) == [6]
 
 
-def test_commands_that_were_trimmed_before_they_were_heard_are_told() -> None:
+def test_commands_trimmed_before_they_were_read_are_reported() -> None:
     it = DecisionDriver(CommandHandler(settings(), Random(1)))
     it.feed(CommandsWanted(subscriber_instance="me", log_id=COMMANDS, offset=4))
     it.done(FindBounds, TopicBounds(COMMANDS, 10, 20))
@@ -257,7 +257,7 @@ DAMAGED = Record(offset=7, time_ns=0, payload=b"\xff", header_block=pack_headers
 
 
 @pytest.mark.proves("W30")
-def test_an_unreadable_command_is_passed_over_when_told_to() -> None:
+def test_an_unreadable_command_is_skipped_if_configured() -> None:
     it = DecisionDriver(CommandHandler(settings(skip_commands=(7,)), Random(1)))
     it.feed(CommandsWanted(subscriber_instance="me", log_id=COMMANDS, offset=4))
     it.done(FindBounds, TopicBounds(COMMANDS, 1, 20))
@@ -269,7 +269,7 @@ def test_an_unreadable_command_is_passed_over_when_told_to() -> None:
 
 
 @pytest.mark.proves("W30")
-def test_what_is_not_trusted_blocks_nothing_readable_or_not_and_is_answered_if_it_can_be() -> None:
+def test_untrusted_commands_block_nothing_and_are_refused_if_they_are_readable() -> None:
     it = handler()
     forged = untrusted(command(6), "it is not signed")
     found(it, forged, untrusted(DAMAGED, "it is not signed"), command(8))
@@ -280,13 +280,13 @@ def test_what_is_not_trusted_blocks_nothing_readable_or_not_and_is_answered_if_i
     assert it.sent(CommandsBlocked) == []
 
 
-def test_whoever_signs_as_older_versions_do_is_told_to_upgrade() -> None:
+def test_the_author_of_a_signature_of_an_older_version_is_asked_to_upgrade() -> None:
     it = handler()
     found(it, untrusted(command(6, key_id="ops", signature=b"x"), "it is not signed"))
     assert "upgrade callboard at its sender" in it.sent(CommandReceived)[0].distrust
 
 
-def test_an_answer_never_repeats_a_huge_id_of_somebody_else() -> None:
+def test_an_answer_never_repeats_a_huge_id() -> None:
     it = handler()
     long = CommandMessage(subscriber_instance="me", subscriber=NAME, command_id="x" * 10_000)
     record = new_record(long, record_id="x", time_ns=1, producer="test").at(6, 1)
@@ -294,13 +294,13 @@ def test_an_answer_never_repeats_a_huge_id_of_somebody_else() -> None:
     assert heard(it) == [8]
 
 
-def test_the_reason_of_a_block_says_how_to_get_out_of_it() -> None:
+def test_the_reason_of_a_block_says_what_to_do() -> None:
     it = handler()
     found(it, DAMAGED)
     assert "--skip-command 7" in it.sent(CommandsBlocked)[0].reason
 
 
-def test_an_unreadable_command_to_another_subscriber_is_none_of_its_business() -> None:
+def test_an_unreadable_command_to_another_subscriber_is_ignored() -> None:
     it = handler()
     headers = (("type", "CommandMessage"), ("version", "9.0"), ("recipients", "edge-2"))
     foreign = Record(offset=7, time_ns=0, payload=b"\xff", header_block=pack_headers(headers))

@@ -35,7 +35,7 @@ def test_a_clear_is_stored_with_what_it_removes_before_anything_else_is_imported
     assert not it.asks(ImportPackages)
 
 
-def test_what_was_cleared_is_told_only_once_that_is_stored() -> None:
+def test_the_result_of_a_clear_is_sent_only_after_it_is_stored() -> None:
     it = stuck()
     it.order(clear(11, at=5))
     assert it.sent(StatusesPending) == []
@@ -43,7 +43,7 @@ def test_what_was_cleared_is_told_only_once_that_is_stored() -> None:
     assert [status.offset for status in it.sent(StatusesPending)[0].statuses] == [10, 11]
 
 
-def test_commands_that_come_twice_while_the_repository_is_busy_take_effect_once() -> None:
+def test_commands_received_twice_while_the_repository_is_busy_take_effect_once() -> None:
     it = ImporterDriver(editable=True).arrive()
     it.read(package(10))
     for at in (5, 6, 5):
@@ -72,7 +72,7 @@ def test_a_clear_of_one_publisher_leaves_the_packages_of_others() -> None:
     assert it.report().cleared == 3
 
 
-def test_a_clear_reaches_packages_that_come_later_and_survives_a_restart() -> None:
+def test_a_clear_covers_packages_read_later_and_survives_a_restart() -> None:
     it = stuck()
     it.order(clear(20, at=5))
     stored = it.save_all()[0].ledger
@@ -90,7 +90,7 @@ def test_a_lower_clear_does_not_take_back_a_higher_one() -> None:
     assert it.asked(ImportPackages).offset == 13
 
 
-def test_a_command_heard_twice_takes_effect_once_and_the_position_never_sinks() -> None:
+def test_a_command_received_twice_takes_effect_once_and_the_position_never_decreases() -> None:
     it = stuck()
     it.order(clear(10, at=5))
     it.order(clear(10, at=6))
@@ -132,7 +132,7 @@ def test_a_clear_removes_a_blocked_package() -> None:
     assert it.asked(ImportPackages).offset == 12
 
 
-def test_a_clear_that_comes_during_the_import_of_its_package_lets_it_finish() -> None:
+def test_a_clear_during_the_import_of_its_package_lets_it_finish() -> None:
     it = ImporterDriver(editable=True).arrive()
     it.read(package(10), package(11))
     it.order(clear(11, at=5))
@@ -143,7 +143,7 @@ def test_a_clear_that_comes_during_the_import_of_its_package_lets_it_finish() ->
 
 
 @pytest.mark.proves("W19")
-def test_ten_thousand_cleared_packages_cost_few_saves_and_bounded_turns() -> None:
+def test_clearing_ten_thousand_packages_takes_few_saves_and_bounded_turns() -> None:
     it = ImporterDriver(editable=True).arrive(end=10_010)
     it.order(clear(10_009, at=5), end=10_010)
     it.save_all()
@@ -161,7 +161,7 @@ def test_ten_thousand_cleared_packages_cost_few_saves_and_bounded_turns() -> Non
     assert longest_outbox <= 200
 
 
-def test_a_command_that_is_not_understood_is_part_of_the_state() -> None:
+def test_a_command_of_a_newer_version_shows_in_the_state() -> None:
     it = ImporterDriver().arrive()
-    it.feed(CommandsBlocked(offset=7, reason="no command is obeyed: of schema version 9; upgrade"))
-    assert it.state()[1] == "no command is obeyed: of schema version 9; upgrade"
+    it.feed(CommandsBlocked(offset=7, reason="no command is carried out: of schema version 9; upgrade"))
+    assert it.state()[1] == "no command is carried out: of schema version 9; upgrade"

@@ -1,4 +1,4 @@
-"""An order to list the repository is carried out between two imports, at one position, and answered with the list."""
+"""A command to list the repository runs between two imports, at one position, and is answered with the list."""
 
 from callboard.actors.core.effects import ImportPackages, SurveyRepository
 from callboard.content.survey import Survey
@@ -9,7 +9,7 @@ from callboard.testing.drivers.subscriber_example import ImporterDriver, command
 VERIFY = {"verify": VerifyCommand(paths=("/blog",))}
 
 
-def test_nothing_is_imported_while_the_repository_is_listed_and_the_answer_has_the_position_it_belongs_to() -> None:
+def test_nothing_is_imported_while_the_repository_is_listed_and_the_answer_has_its_position() -> None:
     it = ImporterDriver().arrive()
     it.order(command(5, **VERIFY), end=100)
     assert it.asked(SurveyRepository) == SurveyRepository(5, ("/blog",))
@@ -24,7 +24,7 @@ def test_nothing_is_imported_while_the_repository_is_listed_and_the_answer_has_t
     assert it.asks(ImportPackages)
 
 
-def test_an_order_that_comes_during_an_import_waits_for_its_end() -> None:
+def test_a_verify_command_during_an_import_waits_for_its_end() -> None:
     it = ImporterDriver().arrive()
     it.read(package(10))
     it.order(command(5, **VERIFY), end=100)
@@ -38,7 +38,7 @@ def test_an_order_that_comes_during_an_import_waits_for_its_end() -> None:
     assert [result.offset for result in it.results().values()] == [10]
 
 
-def test_a_list_that_cannot_be_made_is_refused_with_the_reason_and_the_next_package_comes() -> None:
+def test_a_failed_list_is_refused_with_the_reason_and_imports_continue() -> None:
     it = ImporterDriver().arrive()
     it.order(command(5, **VERIFY), end=100)
     it.fail(SurveyRepository, RequestRefused("/blog/pipe is neither file, folder nor link"))

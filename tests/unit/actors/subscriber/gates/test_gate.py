@@ -15,7 +15,7 @@ from callboard.testing.drivers.subscriber_example import ImporterDriver, clear, 
 
 @dataclass
 class Barrier:
-    """A gate that answers what it is told to."""
+    """A gate with the given answers."""
 
     answer: Wait | Leave | None = None
     asked: list[int] = field(default_factory=list)
@@ -45,7 +45,7 @@ def test_a_package_waits_at_a_closed_gate_and_the_state_says_why(monkeypatch: py
     assert it.state()[0] is State.IMPORTING
 
 
-def test_any_input_opens_a_gate_that_only_an_event_can_open(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_any_input_rechecks_a_gate_that_waits_for_an_event(monkeypatch: pytest.MonkeyPatch) -> None:
     barrier = Barrier(Wait(State.PAUSED, "ann paused it"))
     it = guarded(monkeypatch, barrier)
     assert "gate" not in it.timers
@@ -55,7 +55,7 @@ def test_any_input_opens_a_gate_that_only_an_event_can_open(monkeypatch: pytest.
 
 
 @pytest.mark.proves("F86")
-def test_a_gate_may_have_a_package_left_out_with_a_status_that_says_why(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_gate_can_leave_out_a_package_with_a_status_that_says_why(monkeypatch: pytest.MonkeyPatch) -> None:
     it = guarded(monkeypatch, Barrier(Leave(Status.SKIPPED, "the golden one gave it up")))
     (saved,) = it.save_all()
     (status,) = saved.ledger.outbox
@@ -73,7 +73,7 @@ def test_the_first_gate_that_answers_counts(monkeypatch: pytest.MonkeyPatch) -> 
 
 
 @pytest.mark.proves("F85")
-def test_a_cleared_package_is_not_held_up_by_a_gate(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_cleared_package_does_not_wait_at_a_gate(monkeypatch: pytest.MonkeyPatch) -> None:
     barrier = Barrier(Wait(State.PAUSED, "ann paused it"))
     it = guarded(monkeypatch, barrier, editable=True)
     it.order(clear(10, at=5))
@@ -82,7 +82,7 @@ def test_a_cleared_package_is_not_held_up_by_a_gate(monkeypatch: pytest.MonkeyPa
     assert it.state()[0] is State.IDLE
 
 
-def test_a_gate_that_closes_during_the_wait_after_a_failure_shows_and_does_not_end_the_wait(
+def test_a_gate_that_closes_during_a_backoff_is_shown_and_does_not_end_the_backoff(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     barrier = Barrier()

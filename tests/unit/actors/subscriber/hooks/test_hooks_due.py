@@ -1,4 +1,4 @@
-"""A hook after the import is an outcome of its own: it neither undoes the import nor holds up the queue."""
+"""A hook after the import has its own outcome: it neither undoes the import nor delays the queue."""
 
 from dataclasses import replace
 from typing import Any
@@ -34,17 +34,17 @@ class HookDriver(ImporterDriver):
         super().__init__(hooks=hooks, retry=STEADY, batch_packages=1, **others)
 
     def import_next(self) -> Ledger:
-        """Carry out the import that is asked for."""
+        """Carry out the requested import."""
         return self.done(ImportPackages).ledger
 
     def begin_hook(self) -> RunHook:
-        """Store the count of the next call, and have it begun."""
+        """Store the count of the next call, and begin it."""
         while not self.asks(RunHook):
             self.done(SaveLedger)
         return self.asked(RunHook)
 
     def statuses(self) -> list[tuple[int, Status]]:
-        """What the publisher is told, in the order of the sequence numbers."""
+        """The statuses sent to the publisher, in the order of their sequence numbers."""
         lines = {line.sequence: line for pending in self.sent(StatusesPending) for line in pending.statuses}
         return [(lines[number].offset, lines[number].status) for number in sorted(lines)]
 
@@ -61,7 +61,7 @@ def given_up(offset: int) -> HookDriver:
 
 
 @pytest.mark.proves("F88", "W6")
-def test_a_hook_is_due_in_the_very_transaction_that_imports_its_package() -> None:
+def test_a_hook_becomes_due_in_the_transaction_that_imports_its_package() -> None:
     it = HookDriver().arrive()
     it.read(package(10))
     ledger = it.import_next()
@@ -85,7 +85,7 @@ def test_a_failed_hook_leaves_the_package_imported_and_the_queue_moves_on() -> N
 
 
 @pytest.mark.proves("W6")
-def test_a_hook_is_called_again_and_given_up_under_a_status_of_its_own() -> None:
+def test_a_hook_is_retried_and_given_up_with_its_own_status() -> None:
     it = HookDriver(editable=True).arrive()
     it.read(package(10))
     it.import_next()
@@ -105,7 +105,7 @@ def test_a_hook_is_called_again_and_given_up_under_a_status_of_its_own() -> None
 
 
 @pytest.mark.proves("W6", "W18")
-def test_a_hook_that_was_given_up_is_called_again_by_command_and_its_package_is_not_imported_twice() -> None:
+def test_a_command_calls_a_hook_that_was_given_up_again_without_importing_its_package_twice() -> None:
     it = given_up(10)
     it.order(command(5, retry=RetryCommand(offset=10)), end=100)
     assert it.begin_hook().due.attempts == 1
@@ -119,7 +119,7 @@ def test_a_hook_that_was_given_up_is_called_again_by_command_and_its_package_is_
 
 
 @pytest.mark.proves("W6", "W18")
-def test_a_hook_that_was_given_up_is_dismissed_by_a_skip_and_the_content_stays() -> None:
+def test_a_skip_dismisses_a_hook_that_was_given_up_and_the_content_stays() -> None:
     it = given_up(10)
     for number in (5, 6):
         it.order(command(number, skip=SkipCommand(offset=10)), end=100)
@@ -131,7 +131,7 @@ def test_a_hook_that_was_given_up_is_dismissed_by_a_skip_and_the_content_stays()
     assert not it.asks(RunHook)
 
 
-def test_a_hook_that_succeeds_is_due_no_more() -> None:
+def test_a_hook_that_succeeded_is_no_longer_due() -> None:
     it = HookDriver().arrive()
     it.read(package(10))
     it.import_next()
@@ -141,7 +141,7 @@ def test_a_hook_that_succeeds_is_due_no_more() -> None:
     assert it.statuses() == []
 
 
-def test_imports_go_on_while_a_hook_runs() -> None:
+def test_imports_continue_while_a_hook_runs() -> None:
     it = HookDriver().arrive()
     it.read(package(10), package(11))
     it.import_next()
@@ -150,7 +150,7 @@ def test_imports_go_on_while_a_hook_runs() -> None:
     assert it.asks(RunHook)
 
 
-def test_one_that_failed_does_not_hold_up_the_hooks_behind_it() -> None:
+def test_a_failed_hook_does_not_delay_the_hooks_behind_it() -> None:
     it = HookDriver().arrive()
     it.read(package(10), package(11))
     it.import_next()
@@ -178,7 +178,7 @@ def test_a_hook_that_was_due_when_the_importer_died_is_called_by_the_next_one() 
     assert it.begin_hook().due == due(9, attempts=1)
 
 
-def test_a_hook_that_ended_its_process_waits_before_it_is_called_again_and_ends_after_its_bound() -> None:
+def test_a_hook_that_kills_its_process_is_retried_with_backoff_up_to_its_bound() -> None:
     it = HookDriver().arrive(replace(LEDGER, hooks=(due(9, attempts=2),)))
     assert not it.asks(SaveLedger)
     it.tick("hook")
@@ -191,7 +191,7 @@ def test_a_hook_that_ended_its_process_waits_before_it_is_called_again_and_ends_
     assert line.reason == "the process died in call 3 of the post-import hook"
 
 
-def test_imports_wait_visibly_while_too_many_hooks_are_due() -> None:
+def test_imports_wait_while_too_many_hooks_are_due_and_the_state_says_so() -> None:
     many = tuple(due(offset, attempts=1, error="the cache is away") for offset in range(DUE_MAX))
     it = HookDriver(hook_max_retries=-1).arrive(replace(LEDGER, offset=DUE_MAX, hooks=many), end=1000)
     it.read(package(DUE_MAX + 1))
@@ -207,7 +207,7 @@ def test_imports_wait_visibly_while_too_many_hooks_are_due() -> None:
     assert it.import_next().offset == DUE_MAX + 1
 
 
-def test_an_import_waits_for_the_hook_of_another_package_that_had_its_offset_before_the_log_was_set_back() -> None:
+def test_after_the_log_was_set_back_an_import_waits_for_the_hook_of_the_former_package_at_its_offset() -> None:
     former = replace(due(10, attempts=1, error="the cache is away"), package_id="former")
     it = HookDriver().arrive(replace(LEDGER, hooks=(former,)))
     it.read(package(10))
@@ -228,7 +228,7 @@ def test_a_package_that_is_imported_again_does_not_wait_for_its_own_hook() -> No
     assert [(hook.package_id, hook.attempts) for hook in it.import_next().hooks] == [("p10", 0)]
 
 
-def test_without_a_hook_nothing_is_due_and_an_invalidation_never_is() -> None:
+def test_without_a_hook_and_for_an_invalidation_nothing_is_due() -> None:
     it = ImporterDriver().arrive()
     it.read(package(10))
     assert it.done(ImportPackages).ledger.hooks == ()
@@ -238,7 +238,7 @@ def test_without_a_hook_nothing_is_due_and_an_invalidation_never_is() -> None:
     assert (ledger.offset, ledger.imported, ledger.hooks) == (10, 1, ())
 
 
-def test_a_stop_waits_for_the_hook_that_runs() -> None:
+def test_a_stop_waits_for_a_running_hook() -> None:
     it = HookDriver().arrive()
     it.read(package(10))
     it.import_next()
@@ -252,7 +252,7 @@ def test_a_stop_waits_for_the_hook_that_runs() -> None:
 
 
 @pytest.mark.proves("F91", "W36")
-def test_an_error_is_told_with_its_trace_when_it_is_new_and_not_at_each_attempt() -> None:
+def test_an_error_is_logged_with_its_trace_when_it_is_new_not_at_each_attempt() -> None:
     it = HookDriver().arrive()
     it.read(package(10))
     for error in (LogUnavailable("down"), LogUnavailable("down"), HookFailed("before_import hook: no")):
@@ -269,7 +269,7 @@ def test_an_error_is_told_with_its_trace_when_it_is_new_and_not_at_each_attempt(
     assert lines[0].message == "import of the package at offset 10 failed: down"
 
 
-def test_a_hook_that_waits_is_called_at_once_when_that_is_commanded() -> None:
+def test_a_command_calls_a_waiting_hook_at_once() -> None:
     it = HookDriver().arrive(replace(LEDGER, hooks=(due(9, attempts=2, error="no cache"),)))
     assert not it.asks(SaveLedger)
     it.order(command(1, retry=RetryCommand(offset=9)))

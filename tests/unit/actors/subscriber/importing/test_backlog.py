@@ -14,12 +14,12 @@ def begun() -> Backlog:
 
 
 def asked(backlog: Backlog) -> int | None:
-    """Where the poller is asked to begin, if it is."""
+    """The offset requested from the poller, if any."""
     wanted = [send.event.start for send in backlog.wish() if isinstance(send.event, PackagesWanted)]
     return wanted[0] if wanted else None
 
 
-def test_an_answer_to_a_wish_of_the_past_is_dropped() -> None:
+def test_an_answer_to_an_outdated_request_is_dropped() -> None:
     backlog = begun()
     backlog.read(answer(5, 5, 6))
     backlog.read(answer(10, 10, log_id="former"))
@@ -31,7 +31,7 @@ def test_an_answer_to_a_wish_of_the_past_is_dropped() -> None:
     assert (backlog.head, backlog.reached) == (None, 15)
 
 
-def test_a_new_beginning_forgets_everything() -> None:
+def test_a_new_start_position_clears_the_backlog() -> None:
     backlog = begun()
     assert asked(backlog) == 10
     backlog.read(answer(10, 10))

@@ -1,4 +1,4 @@
-"""Packages that are imported together: the same as one after the other, and nobody is blamed for another."""
+"""A batch has the same effect as its packages one after the other, and each fails only for its own errors."""
 
 import pytest
 
@@ -19,16 +19,13 @@ def batching(stored: Ledger = LEDGER, **settings: object) -> ImporterDriver:
 
 def heavy(offset: int, **fields: object) -> Record:
     message = PackageMessage(
-        publisher_instance="i",
-        publisher="site",
-        package_id=f"p{offset}",
-        **({"kind": Kind.ADD} | fields),  # type: ignore[arg-type]
+        publisher_instance="i", publisher="site", package_id=f"p{offset}", **({"kind": Kind.ADD} | fields)  # type: ignore[arg-type]
     )
     return as_read(new_record(message, record_id=str(offset), time_ns=1, producer="test"), offset)
 
 
 @pytest.mark.proves("W32")
-def test_what_is_at_hand_is_imported_in_one_transaction() -> None:
+def test_all_available_packages_are_imported_in_one_transaction() -> None:
     it = batching(editable=True)
     it.read(*(package(offset) for offset in range(10, 15)))
     batch = it.done(ImportPackages)
@@ -70,7 +67,7 @@ def test_a_package_larger_than_a_batch_is_imported_alone() -> None:
     assert it.done(ImportPackages).offsets == (11,)
 
 
-def test_what_needs_no_import_comes_along() -> None:
+def test_packages_that_need_no_import_are_part_of_the_batch() -> None:
     it = batching(follows=("site",))
     it.read(package(10), package(11, "other"), package(12), package(13, "other"))
     batch = it.asked(ImportPackages)
@@ -78,7 +75,7 @@ def test_what_needs_no_import_comes_along() -> None:
     assert (batch.ledger.offset, batch.ledger.imported) == (13, 2)
 
 
-def test_what_cannot_be_read_ends_a_batch_and_then_blocks() -> None:
+def test_an_unreadable_package_ends_a_batch_and_then_blocks() -> None:
     it = batching()
     it.read(package(10), package(11), garbage(12), package(13))
     assert it.done(ImportPackages).offsets == (10, 11)
@@ -87,7 +84,7 @@ def test_what_cannot_be_read_ends_a_batch_and_then_blocks() -> None:
 
 
 @pytest.mark.parametrize("error", [BlobMissing("gone"), PackageCorrupt("wrong"), CallboardError("oops")])
-def test_of_a_batch_that_fails_the_culprit_is_found_and_it_alone_is_blamed(error: CallboardError) -> None:
+def test_only_the_package_that_makes_a_batch_fail_counts_as_failed(error: CallboardError) -> None:
     it = batching(max_retries=0, on_undecodable="dead_letter")
     it.read(*(package(offset) for offset in range(10, 14)))
     it.fail(ImportPackages, error)
@@ -101,7 +98,7 @@ def test_of_a_batch_that_fails_the_culprit_is_found_and_it_alone_is_blamed(error
     assert [(line.offset, line.status) for line in last.ledger.outbox] == [(12, Status.REMOVED_FAILED)]
 
 
-def test_behind_a_batch_that_failed_packages_are_imported_together_again() -> None:
+def test_after_a_failed_batch_packages_are_imported_together_again() -> None:
     it = batching()
     it.read(package(10), package(11))
     it.fail(ImportPackages, BlobMissing("gone"))
@@ -110,7 +107,7 @@ def test_behind_a_batch_that_failed_packages_are_imported_together_again() -> No
 
 
 @pytest.mark.proves("W5")
-def test_a_batch_in_which_the_importer_died_is_tried_one_at_a_time_and_nobody_innocent_is_given_up() -> None:
+def test_after_the_importer_died_in_a_batch_only_the_package_that_kills_it_is_given_up() -> None:
     stored, given_up, imported = LEDGER, set[int](), set[int]()
     for _ in range(10):
         it = batching(stored, max_retries=0)
@@ -145,7 +142,7 @@ def deletion(offset: int, path: str) -> Record:
 
 
 @pytest.mark.proves("W40")
-def test_a_package_of_which_a_later_one_leaves_nothing_is_left_out_and_told_so() -> None:
+def test_a_package_superseded_by_a_later_one_is_left_out_with_a_status() -> None:
     it = batching(editable=True)
     it.read(deletion(10, "/a/x"), deletion(11, "/b"), deletion(12, "/a"))
     batch = it.done(ImportPackages)
@@ -157,7 +154,7 @@ def test_a_package_of_which_a_later_one_leaves_nothing_is_left_out_and_told_so()
     assert it.state()[0] is State.IDLE
 
 
-def test_if_the_rest_fails_nothing_was_left_out() -> None:
+def test_if_the_batch_fails_no_package_is_left_out() -> None:
     it = batching()
     it.read(deletion(10, "/a"), deletion(11, "/a"))
     assert it.fail(ImportPackages, BlobMissing("gone")).offsets == (11,)
@@ -166,13 +163,13 @@ def test_if_the_rest_fails_nothing_was_left_out() -> None:
     assert it.report().superseded == 0
 
 
-def test_every_package_is_imported_if_nothing_is_to_be_left_out() -> None:
+def test_every_package_is_imported_if_coalescing_is_off() -> None:
     it = batching(coalesce=False)
     it.read(deletion(10, "/a"), deletion(11, "/a"))
     assert it.done(ImportPackages).offsets == (10, 11)
 
 
-def test_what_was_opened_of_one_log_is_not_taken_for_that_of_another() -> None:
+def test_a_package_decoded_from_one_log_is_not_used_for_another() -> None:
     it = batching(on_gap="earliest")
     it.read(package(10, "site"), package(11, "site"))
     it.fail(ImportPackages, BlobMissing("gone"))

@@ -1,4 +1,4 @@
-"""Leaving out what a later package leaves nothing of: the repository must end up exactly the same."""
+"""Leaving out packages that a later one supersedes: the repository must end up exactly the same."""
 
 import asyncio
 import tempfile
@@ -34,7 +34,7 @@ PATHS = st.sampled_from(["/a", "/b", "/a/a", "/a/b", "/b/a", "/a/a/a", "/a/a/b",
 
 @dataclass
 class Wish:
-    """A package, as it is to be made: its kind, the tree it is made of, which paths, which of them deep, and how."""
+    """A package to build: its kind, its tree, its paths, which of them are deep, and how it is built."""
 
     kind: Kind
     tree: Tree
@@ -73,7 +73,7 @@ async def made(wish: Wish, blobs: MemoryBlobStore) -> PackageMessage:
 async def imported(
     repository: Repository, before: PackageMessage, messages: Sequence[PackageMessage], blobs: MemoryBlobStore
 ) -> dict[str, Shape]:
-    """What the repository holds after this, one transaction for each package."""
+    """What the repository holds after these packages, with one transaction for each."""
     await repository.open()
     try:
         for message in (before, *messages):
@@ -143,12 +143,12 @@ def test_of_a_hundred_versions_of_a_page_only_the_last_is_imported() -> None:
 
 
 @pytest.mark.parametrize("inline", [True, False])
-def test_a_whole_tree_supersedes_whatever_was_in_it(inline: bool) -> None:
+def test_a_whole_tree_supersedes_all_packages_inside_it(inline: bool) -> None:
     before = (page(b"1"), gone("/a/page"), page(b"2", inline=False), site(b"3"), gone("/a"))
     assert left_out(*before, site(b"4", inline=inline)) == dict.fromkeys(range(5), 5)
 
 
-def test_what_a_later_package_does_not_do_over_again_is_imported() -> None:
+def test_a_package_is_imported_if_a_later_one_does_not_replace_all_of_it() -> None:
     assert left_out(page(b"1"), gone("/a/page")) == {}, "the folder that leads to the page would be missing"
     assert left_out(page(b"1"), gone("/a")) == {0: 1}
     assert left_out(gone("/a"), page(b"1")) == {}, "other pages would remain"
@@ -158,8 +158,8 @@ def test_what_a_later_package_does_not_do_over_again_is_imported() -> None:
 
 
 @pytest.mark.parametrize("inline", [True, False])
-def test_a_folder_keeps_the_mode_of_the_first_package_that_led_through_it(inline: bool) -> None:
-    """Were the first left out, the one between would make the folder, with another mode."""
+def test_a_folder_keeps_the_mode_of_the_first_package_that_created_it(inline: bool) -> None:
+    """If the first were left out, the second would create the folder with another mode."""
     other = page(b"2", mode=0o700, inline=inline, path="/a/other")
     wished = [page(b"1"), other, page(b"3")]
     assert left_out(*wished) == {}
@@ -167,6 +167,6 @@ def test_a_folder_keeps_the_mode_of_the_first_package_that_led_through_it(inline
     assert left_out(page(b"1"), page(b"2", path="/a/other"), page(b"3")) == {0: 2}
 
 
-def test_an_invalidation_is_neither_left_out_nor_does_it_supersede_anything() -> None:
+def test_an_invalidation_neither_supersedes_nor_is_superseded() -> None:
     invalidation = Wish(Kind.INVALIDATE, {}, ["/a/page"], [], inline=True)
     assert left_out(invalidation, page(b"1"), invalidation) == {}

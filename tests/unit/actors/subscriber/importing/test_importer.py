@@ -36,7 +36,7 @@ def test_packages_are_imported_in_order_one_at_a_time() -> None:
     assert it.state()[0] is State.IDLE
 
 
-def test_an_attempt_is_in_the_ledger_that_is_stored_before_it() -> None:
+def test_an_attempt_is_stored_in_the_ledger_before_it_begins() -> None:
     it = importing()
     for attempt in (1, 2, 3):
         tried = it.fail(ImportPackages, OOPS).attempt
@@ -45,7 +45,7 @@ def test_an_attempt_is_in_the_ledger_that_is_stored_before_it() -> None:
 
 
 @pytest.mark.proves("F79")
-def test_a_failed_package_is_tried_again_after_ever_longer_waits() -> None:
+def test_a_failed_package_is_retried_with_backoff() -> None:
     it = importing()
     waits = []
     for _ in range(12):
@@ -128,7 +128,7 @@ def test_an_undecodable_package_blocks_and_is_never_skipped() -> None:
 
 
 @pytest.mark.proves("W1")
-def test_a_corrupt_package_blocks_however_few_retries_there_are_until_it_is_repaired() -> None:
+def test_a_corrupt_package_blocks_until_it_is_repaired_whatever_the_limit_of_retries() -> None:
     it = importing(max_retries=0)
     for _ in range(5):
         it.fail(ImportPackages, PackageCorrupt("wrong digest; restore it"))
@@ -180,7 +180,7 @@ def test_a_repository_that_cannot_be_written_does_not_count_against_the_package(
 
 
 @pytest.mark.parametrize("committed", [True, False])
-def test_after_a_repository_error_the_ledger_there_says_whether_it_was_committed(committed: bool) -> None:
+def test_after_a_repository_error_its_ledger_says_whether_the_import_was_committed(committed: bool) -> None:
     it = importing(editable=True)
     tried = it.fail(ImportPackages, RepositoryUnavailable("disk gone"))
     it.done(OpenRepository, tried.ledger if committed else tried.attempt)
@@ -194,7 +194,7 @@ def test_after_a_repository_error_the_ledger_there_says_whether_it_was_committed
     assert it.asked(ImportPackages).offset == (11 if committed else 10)
 
 
-def test_a_clear_that_comes_while_the_repository_is_away_is_not_lost() -> None:
+def test_a_clear_received_while_the_repository_is_unavailable_is_not_lost() -> None:
     it = importing(editable=True)
     tried = it.fail(ImportPackages, RepositoryUnavailable("disk gone"))
     it.fail(OpenRepository, RepositoryUnavailable("disk gone"))
@@ -208,7 +208,7 @@ def test_a_clear_that_comes_while_the_repository_is_away_is_not_lost() -> None:
     assert it.asked(ImportPackages).offset == 13
 
 
-def test_a_repository_that_stays_away_is_opened_again_ever_more_slowly_and_the_state_says_why() -> None:
+def test_an_unavailable_repository_is_reopened_with_backoff_and_the_state_says_why() -> None:
     it = importing()
     it.fail(ImportPackages, RepositoryUnavailable("disk gone"))
     waits = []
@@ -227,7 +227,7 @@ def test_a_repository_that_stays_away_is_opened_again_ever_more_slowly_and_the_s
     assert it.state()[0] is State.IDLE
 
 
-def test_a_save_that_fails_is_made_up_for() -> None:
+def test_a_failed_save_is_repeated() -> None:
     it = importing(max_retries=0)
     it.fail(ImportPackages, OOPS)
     it.fail(SaveLedger, RepositoryUnavailable("disk full; make room"))
@@ -240,7 +240,7 @@ def test_a_save_that_fails_is_made_up_for() -> None:
 
 
 @pytest.mark.proves("F9", "W34")
-def test_the_packages_of_others_are_passed_over_by_their_headers_alone() -> None:
+def test_packages_for_others_are_skipped_by_their_headers_alone() -> None:
     it = ImporterDriver(follows=("site",)).arrive()
     it.read(garbage(10, "other"), package(11, "other"), package(12, "site", Kind.TEST), package(13, "site"))
     tried = it.asked(ImportPackages)
@@ -250,7 +250,7 @@ def test_the_packages_of_others_are_passed_over_by_their_headers_alone() -> None
 
 
 @pytest.mark.proves("F77")
-def test_a_position_that_moved_by_passing_over_is_stored_a_little_later() -> None:
+def test_a_position_moved_by_skipped_packages_is_stored_a_little_later() -> None:
     it = ImporterDriver(follows=("site",)).arrive()
     it.read(*(package(offset, "other") for offset in range(10, 110)))
     assert not it.asks(SaveLedger)
@@ -261,7 +261,7 @@ def test_a_position_that_moved_by_passing_over_is_stored_a_little_later() -> Non
 
 
 @pytest.mark.proves("F82", "F83")
-def test_statuses_are_told_only_once_they_are_stored_and_only_once() -> None:
+def test_statuses_are_sent_once_and_only_after_they_are_stored() -> None:
     it = importing(editable=True)
     assert it.sent(StatusesPending) == []
     it.done(ImportPackages)
@@ -275,7 +275,7 @@ def test_statuses_are_told_only_once_they_are_stored_and_only_once() -> None:
     assert len(it.sent(StatusesPending)) == 2
 
 
-def test_a_new_status_sender_is_told_everything_that_is_not_known_to_be_on_the_log() -> None:
+def test_a_new_status_sender_gets_all_statuses_not_known_to_be_on_the_log() -> None:
     it = importing(editable=True)
     it.done(ImportPackages)
     it.feed(PeerUp(roles.STATUS_SENDER))
@@ -283,14 +283,14 @@ def test_a_new_status_sender_is_told_everything_that_is_not_known_to_be_on_the_l
     assert first == second
 
 
-def test_a_status_of_before_the_restart_is_told_again_under_its_number() -> None:
+def test_a_status_from_before_a_restart_is_sent_again_with_its_number() -> None:
     it = importing(editable=True)
     committed = it.done(ImportPackages).ledger
     again = ImporterDriver(editable=True).arrive(committed)
     assert again.sent(StatusesPending) == it.sent(StatusesPending)
 
 
-def test_a_subscriber_that_is_not_editable_tells_only_of_what_it_gave_up() -> None:
+def test_a_subscriber_that_is_not_editable_reports_only_packages_it_gave_up() -> None:
     it = importing(max_retries=0)
     it.done(ImportPackages)
     it.read(package(11))
@@ -301,7 +301,7 @@ def test_a_subscriber_that_is_not_editable_tells_only_of_what_it_gave_up() -> No
 
 
 @pytest.mark.proves("F82", "W12")
-def test_imports_go_on_while_many_statuses_wait_for_their_topic() -> None:
+def test_imports_continue_while_many_statuses_wait_for_their_topic() -> None:
     it = ImporterDriver(editable=True).arrive()
     it.read(*(package(offset) for offset in range(10, 60)))
     for _ in range(50):
@@ -323,11 +323,11 @@ def test_a_full_outbox_stops_imports_and_the_state_says_so_until_it_empties() ->
     assert it.state()[0] is State.IMPORTING
 
 
-def test_it_says_when_all_is_processed_that_was_on_the_log_when_it_was_asked() -> None:
+def test_it_answers_once_everything_on_the_log_at_the_time_of_the_question_is_processed() -> None:
     it = ImporterDriver().arrive()
     asker, later = Origin("gateway", 1), Origin("gateway", 2)
     it.feed(CaughtUpQuery(), asker)
-    it.feed(CaughtUpQuery(), later)  # after the look for the end has begun, so that look does not count
+    it.feed(CaughtUpQuery(), later)  # after the read of the end has begun, so that read does not count
     it.find_bounds(end=11)
     it.read(package(10))
     assert it.replies() == []
@@ -339,7 +339,7 @@ def test_it_says_when_all_is_processed_that_was_on_the_log_when_it_was_asked() -
     assert [origin for origin, _ in it.replies()] == [asker, later]
 
 
-def test_a_question_survives_a_log_that_fails() -> None:
+def test_a_question_survives_a_failing_log() -> None:
     it = ImporterDriver().arrive()
     it.feed(CaughtUpQuery(), Origin("gateway", 1))
     it.fail(FindBounds, CallboardError("down"))
@@ -349,7 +349,7 @@ def test_a_question_survives_a_log_that_fails() -> None:
     assert len(it.replies()) == 1
 
 
-def test_a_new_poller_is_asked_again() -> None:
+def test_a_new_poller_gets_the_request_again() -> None:
     it = ImporterDriver().arrive()
     it.feed(PeerUp(roles.PACKAGE_POLLER))
     first, second = it.sent(PackagesWanted)
@@ -357,7 +357,7 @@ def test_a_new_poller_is_asked_again() -> None:
 
 
 @pytest.mark.proves("F76")
-def test_more_is_asked_for_only_when_less_than_one_fetch_is_left() -> None:
+def test_more_is_requested_only_when_less_than_one_fetch_is_left() -> None:
     it = ImporterDriver(fetch_records=3).arrive()
     it.read(package(10), package(11), package(12))
     assert [wish.start for wish in it.sent(PackagesWanted)] == [10]
@@ -365,14 +365,14 @@ def test_more_is_asked_for_only_when_less_than_one_fetch_is_left() -> None:
     assert [wish.start for wish in it.sent(PackagesWanted)] == [10, 13]
 
 
-def test_an_error_that_quotes_a_name_that_is_not_utf_8_can_be_stored_and_told() -> None:
+def test_an_error_that_quotes_a_name_that_is_not_utf_8_can_be_stored_and_reported() -> None:
     it = importing()
     it.fail(ImportPackages, CallboardError("cannot write caf\udce9"))
     assert it.report().last_error == "cannot write caf?"
     it.report().last_error.encode()
 
 
-def test_stopping_finishes_the_running_import_and_begins_no_other() -> None:
+def test_stopping_finishes_the_running_import_and_starts_no_other() -> None:
     it = ImporterDriver().arrive()
     it.read(package(10), package(11))
     it.feed(Stopping())
@@ -382,7 +382,7 @@ def test_stopping_finishes_the_running_import_and_begins_no_other() -> None:
     assert not it.asks(ImportPackages)
 
 
-def test_stopping_stores_what_is_not_stored_and_says_goodbye() -> None:
+def test_stopping_stores_the_ledger_and_says_goodbye() -> None:
     it = ImporterDriver(follows=("site",)).arrive()
     it.read(package(10, "other"))
     it.feed(Stopping())
@@ -392,7 +392,7 @@ def test_stopping_stores_what_is_not_stored_and_says_goodbye() -> None:
     assert it.sent(StatusesPending)[-1].last
 
 
-def test_what_stood_in_the_way_is_still_said_by_a_stopped_subscriber() -> None:
+def test_a_stopped_subscriber_still_reports_what_blocked_it() -> None:
     it = ImporterDriver().arrive()
     it.read(garbage(10))
     it.feed(Stopping())
@@ -404,7 +404,7 @@ def test_what_stood_in_the_way_is_still_said_by_a_stopped_subscriber() -> None:
 
 
 @pytest.mark.proves("R18")
-def test_a_repository_that_fails_does_not_hold_up_a_stop() -> None:
+def test_a_failing_repository_does_not_delay_a_stop() -> None:
     it = importing()
     it.feed(Stopping())
     it.fail(ImportPackages, RepositoryUnavailable("disk gone"))
@@ -413,7 +413,7 @@ def test_a_repository_that_fails_does_not_hold_up_a_stop() -> None:
 
 
 @pytest.mark.proves("W5")
-def test_the_death_of_the_importer_alone_is_forgiven_twice_however_few_retries_there_are() -> None:
+def test_two_deaths_of_the_importer_do_not_give_up_a_package_whatever_the_limit_of_retries() -> None:
     stored = LEDGER
     for attempt in (1, 2, 3):
         it = ImporterDriver(max_retries=0).arrive(stored)

@@ -21,7 +21,7 @@ def wish(start: int) -> PackagesWanted:
     return PackagesWanted(log_id=LOG, start=start, max_records=5, max_bytes=1000)
 
 
-def test_it_reads_what_is_wanted_and_nothing_more() -> None:
+def test_it_reads_the_requested_packages_only() -> None:
     it = poller()
     records = (package(10), package(12))
     assert it.done(ReadLog, LogRead(LOG, records, 13)) == ReadLog(TOPICS.package, 10, 5, 1000, 0.0, owner="wish 1")
@@ -39,13 +39,13 @@ def test_at_the_end_it_waits_for_more() -> None:
     assert it.sent(PackagesRead)[0].next == 11
 
 
-def test_a_gap_at_the_end_is_passed_on_so_that_the_position_moves() -> None:
+def test_a_gap_at_the_end_is_reported_so_that_the_position_advances() -> None:
     it = poller()
     it.done(ReadLog, LogRead(LOG, (), 15))
     assert it.sent(PackagesRead) == [PackagesRead(log_id=LOG, start=10, next=15, records=())]
 
 
-def test_a_log_that_fails_is_reported_and_tried_again_and_its_return_is_reported_without_a_new_record() -> None:
+def test_a_failing_log_is_reported_and_retried_and_so_is_its_return_without_a_new_record() -> None:
     it = poller()
     for _ in range(3):
         it.fail(ReadLog, LogUnavailable("down"))
@@ -63,7 +63,7 @@ def test_a_log_that_fails_is_reported_and_tried_again_and_its_return_is_reported
     ("error", "obstacle"),
     [(OffsetOutOfRange("package", 10, 20, 30), Obstacle.OUT_OF_RANGE), (LogReplaced("other"), Obstacle.REPLACED)],
 )
-def test_a_position_that_is_not_there_is_given_back(error: CallboardError, obstacle: Obstacle) -> None:
+def test_a_position_that_the_log_does_not_have_is_reported(error: CallboardError, obstacle: Obstacle) -> None:
     it = poller()
     it.fail(ReadLog, error)
     assert [event.obstacle for event in it.sent(PackagesUnavailable)] == [obstacle]
@@ -78,7 +78,7 @@ def test_records_of_another_log_are_never_passed_on() -> None:
     assert it.sent(PackagesUnavailable)[0].obstacle is Obstacle.REPLACED
 
 
-def test_a_new_wish_replaces_the_one_being_read() -> None:
+def test_a_new_request_replaces_the_one_in_progress() -> None:
     it = poller()
     (old,) = it.open
     it.feed(wish(20))

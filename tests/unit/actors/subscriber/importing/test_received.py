@@ -30,13 +30,13 @@ def test_a_package_for_this_subscriber_is_opened(recipients: tuple[str, ...]) ->
 
 
 @pytest.mark.proves("F77", "W34", "F9")
-def test_a_package_for_others_is_passed_over_without_a_look_at_its_body() -> None:
+def test_a_package_for_others_is_skipped_without_decoding_it() -> None:
     assert opened(addressed_to("other", "another", payload=b"\xff\xff")).foreign
     assert isinstance(opened(addressed_to("other", NAME, payload=b"\xff\xff")).problem, Undecodable)
 
 
 @pytest.mark.parametrize("recipients", [("a\nb",), ("a\0b",), ("x" * RECIPIENTS_BYTES_MAX, "y")])
-def test_recipients_that_no_header_can_tell_are_found_in_the_message(recipients: tuple[str, ...]) -> None:
+def test_recipients_that_do_not_fit_a_header_are_found_in_the_message(recipients: tuple[str, ...]) -> None:
     record = addressed_to(*recipients)
     assert record.header("recipients") == ""
     assert opened(record).foreign

@@ -1,4 +1,4 @@
-"""What comes first: situations of an importer, with what its repository is used for, and what else it is time for."""
+"""The order of an importer's steps: what uses its repository next, and which other steps are due."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -111,11 +111,11 @@ def parts(*facts: Fact) -> Parts:
     ],
     ids=lambda each: " ".join(fact.__name__ for fact in each) or "at first" if isinstance(each, tuple) else each,
 )
-def test_the_repository_is_used_for_what_comes_first(facts: tuple[Fact, ...], use: str | None) -> None:
+def test_the_repository_is_used_for_the_first_step_that_is_due(facts: tuple[Fact, ...], use: str | None) -> None:
     assert [step.name for step in first(USES, parts(*facts))] == [use][: use is not None]
 
 
-def test_in_no_situation_is_anything_imported_before_what_is_urgent_ordered_or_not_known_is_dealt_with() -> None:
+def test_nothing_is_imported_before_urgent_steps_commands_and_unknown_positions_are_handled() -> None:
     facts = (*READY, is_lost, is_urgent, has_a_command, stops)
     situations = [chosen for size in range(len(facts) + 1) for chosen in combinations(facts, size)]
     working = [chosen for chosen in situations if [use.name for use in first(USES, parts(*chosen))] == [WORK_ON]]
@@ -148,7 +148,7 @@ CHANGES = {"change what has waited", "use the repository"}
         ((*READY, is_introduced, moves, stops), (BY_READY | CHANGES) - {"call a hook"}),
     ],
 )
-def test_each_step_is_taken_when_it_is_time_for_it(facts: tuple[Fact, ...], names: set[str]) -> None:
+def test_each_step_is_taken_when_it_is_due(facts: tuple[Fact, ...], names: set[str]) -> None:
     it = parts(*facts)
     assert {step.name for step in STEPS if step.applies(it)} == names
 
@@ -160,7 +160,7 @@ def test_each_step_is_taken_when_it_is_time_for_it(facts: tuple[Fact, ...], name
         ("change what has waited", "carry out commands", "commands are judged by what is known by now"),
         ("carry out commands", "use the repository", "a command may be about what is imported next"),
         ("use the repository", "look for the bounds", "what is opened or read may make the bounds needless"),
-        ("use the repository", "observe", "the state is told as it is afterwards"),
+        ("use the repository", "observe", "the state is reported as it is afterwards"),
         ("observe", "answer who waits", "the answer has the state in it"),
         ("observe", "introduce itself", "so has the introduction"),
     ],
@@ -207,9 +207,7 @@ def has_a_package(it: Parts) -> None:
         ((is_unreadable, is_lost), State.GAP, "trimmed"),
     ],
 )
-def test_of_all_that_stands_in_the_way_what_comes_first_is_told(
-    facts: tuple[Fact, ...], state: State, reason: str
-) -> None:
+def test_of_several_obstacles_the_first_is_reported(facts: tuple[Fact, ...], state: State, reason: str) -> None:
     it = parts(*facts)
     it.observe()
     assert it.condition.state is state
@@ -217,7 +215,7 @@ def test_of_all_that_stands_in_the_way_what_comes_first_is_told(
     assert bool(it.condition.reason) == bool(reason)
 
 
-def test_a_hook_is_counted_before_a_held_package_is_tried_and_that_before_the_next_is_imported() -> None:
+def test_a_hook_is_counted_before_a_held_package_is_retried_and_that_before_the_next_import() -> None:
     hook = HookDue(offset=3, publisher="site", package_id="p3", kind=Kind.ADD)
     held = HeldPackage(offset=4, publisher="site", package_id="p4", kind=Kind.ADD, paths=("/a",), due=True)
     stored = replace(LEDGER, hooks=(hook,), held=(held,))

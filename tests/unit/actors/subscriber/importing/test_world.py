@@ -82,7 +82,7 @@ def test_a_world_that_never_opened_the_repository_leaves_the_spool_to_the_one_th
     assert (tmp_path / "spool-1" / "package-of-the-importer").exists()
 
 
-def test_a_spool_that_cannot_be_made_is_an_unavailable_repository(tmp_path: Path) -> None:
+def test_a_spool_that_cannot_be_created_makes_the_repository_unavailable(tmp_path: Path) -> None:
     async def scenario(world: World) -> None:
         await world.perform(OpenRepository())
         world._spool = tmp_path / "file" / "spool"
@@ -94,7 +94,7 @@ def test_a_spool_that_cannot_be_made_is_an_unavailable_repository(tmp_path: Path
     run(tmp_path, scenario)
 
 
-def test_a_ledger_that_nobody_can_read_says_what_to_do(tmp_path: Path) -> None:
+def test_the_error_of_an_unreadable_ledger_says_what_to_do(tmp_path: Path) -> None:
     async def scenario(world: World) -> None:
         world.repository.store.ledger = b"\xff\xff"
         error = await raised(world, OpenRepository())
@@ -112,7 +112,9 @@ def test_an_add_without_content_is_corrupt(tmp_path: Path) -> None:
     run(tmp_path, scenario)
 
 
-def test_a_blob_that_cannot_be_read_is_not_the_packages_fault(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_blob_that_cannot_be_read_does_not_count_against_the_package(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     content = b"content"
     digest = hashlib.sha256(content).hexdigest()
 
@@ -134,7 +136,7 @@ def test_a_blob_that_cannot_be_read_is_not_the_packages_fault(tmp_path: Path, mo
     run(tmp_path, scenario)
 
 
-def test_an_attempt_is_stored_even_if_nothing_else_of_it_works(tmp_path: Path) -> None:
+def test_an_attempt_is_stored_even_if_the_import_fails_completely(tmp_path: Path) -> None:
     async def scenario(world: World) -> None:
         await world.perform(OpenRepository())
         await raised(world, importing(paths=("/a",)))
@@ -143,7 +145,7 @@ def test_an_attempt_is_stored_even_if_nothing_else_of_it_works(tmp_path: Path) -
     run(tmp_path, scenario)
 
 
-def test_reading_says_where_to_read_on_also_behind_a_gap(tmp_path: Path) -> None:
+def test_a_read_says_where_the_next_one_begins_also_behind_a_gap(tmp_path: Path) -> None:
     async def scenario(world: World) -> None:
         await world.log.ensure("t")
         identity = await world.log.identity("t")

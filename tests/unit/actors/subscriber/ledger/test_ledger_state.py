@@ -1,4 +1,4 @@
-"""What may be told of what the repository has: nothing before the disk has it."""
+"""Statuses in the ledger are sent only after they are on disk."""
 
 from callboard.actors.subscriber.ledger import ledger_changes
 from callboard.actors.subscriber.ledger.ledger_state import LedgerState, Write
@@ -10,7 +10,7 @@ def told(ledger: Ledger) -> Ledger:
     return ledger_changes.reported(ledger, GivenUp(offset=3, publisher="p", package_id="i"), Status.SKIPPED, "", 0, 1)
 
 
-def test_a_status_that_is_found_in_the_repository_is_stored_again_before_it_is_told() -> None:
+def test_a_status_found_in_the_repository_is_stored_again_before_it_is_sent() -> None:
     state, found = LedgerState(), told(Ledger(instance="i"))
     state.adopt(found, found)
     assert state.urgent
@@ -19,13 +19,13 @@ def test_a_status_that_is_found_in_the_repository_is_stored_again_before_it_is_t
     assert state.pending(above=0).statuses == found.outbox
 
 
-def test_a_ledger_with_nothing_to_tell_need_not_be_stored_again() -> None:
+def test_a_ledger_without_statuses_need_not_be_stored_again() -> None:
     state, found = LedgerState(), Ledger(instance="i")
     state.adopt(found, found)
     assert not state.urgent
 
 
-def test_what_an_import_has_stored_before_it_failed_is_not_told_before_it_is_stored_again() -> None:
+def test_statuses_stored_by_a_failed_import_are_not_sent_before_they_are_stored_again() -> None:
     state, before = LedgerState(), Ledger(instance="i")
     state.adopt(before, before)
     state.holds(before)

@@ -1,4 +1,4 @@
-"""Packages that are set aside, as the ledger has them."""
+"""Quarantined packages, as the ledger has them."""
 
 import pytest
 
@@ -50,19 +50,19 @@ def told(ledger: Ledger) -> list[tuple[int, Status]]:
         ("/a/b", "/a/bc/d", False),
     ],
 )
-def test_packages_touch_if_a_path_is_the_same_or_above_or_below(one: str, other: str, answer: bool) -> None:
+def test_packages_overlap_if_a_path_is_the_same_or_above_or_below(one: str, other: str, answer: bool) -> None:
     assert touch([one], ["/elsewhere", other]) is answer
     held = HeldPaths(holding((10, one)).held)
     assert bool(held.touched_by(about("/elsewhere", other))) is answer
 
 
-def test_what_touches_a_held_package_waits_for_the_last_such_one() -> None:
+def test_a_package_waits_for_the_last_held_one_that_it_overlaps() -> None:
     ledger = holding((10, "/a"), (11, "/a/b"), (12, "/c"), (13, "/a/b/c"), (14, "/a/d"))
     assert waits(ledger) == {10: -1, 11: 10, 12: -1, 13: 11, 14: 10}
 
 
 @pytest.mark.proves("W22")
-def test_those_that_waited_for_a_package_are_due_once_it_is_gone_and_nothing_else_is_before_them() -> None:
+def test_packages_that_wait_are_due_once_no_held_package_before_them_overlaps() -> None:
     ledger = holding((10, "/a"), (11, "/a/b"), (12, "/a/c"), (13, "/a"))
     ledger = quarantine.ended(ledger, 10, Status.IMPORTED, "", NOW_NS)
     assert due(ledger) == [11, 12]
@@ -75,14 +75,14 @@ def test_those_that_waited_for_a_package_are_due_once_it_is_gone_and_nothing_els
     assert (ledger.imported, ledger.skipped, ledger.offset) == (2, 1, LEDGER.offset)
 
 
-def test_one_that_failed_itself_waits_for_a_command_even_when_nothing_is_before_it() -> None:
+def test_a_held_package_that_failed_itself_waits_for_a_command() -> None:
     ledger = holding((10, "/a"), (11, "/a"), failed=11)
     ledger = quarantine.ended(ledger, 10, Status.SKIPPED, "", NOW_NS)
     assert due(ledger) == []
     assert due(quarantine.retried(ledger, 11)) == [11]
 
 
-def test_a_retry_has_all_attempts_again_and_each_is_counted_before_it() -> None:
+def test_a_retry_has_all_attempts_again_and_each_is_counted_before_it_begins() -> None:
     ledger = quarantine.retried(holding((10, "/a")), 10)
     assert [each.attempts for each in ledger.held] == [0]
     ledger = quarantine.attempting(quarantine.attempting(ledger, 10), 10)
@@ -104,14 +104,14 @@ def test_a_retry_has_all_attempts_again_and_each_is_counted_before_it() -> None:
         (Footprint(trees=frozenset(["/"]), spares_root=True), about("/", kind=Kind.DELETE), True),
     ],
 )
-def test_only_what_leaves_nothing_of_a_held_package_replaces_it(
+def test_only_a_package_that_replaces_all_of_a_held_one_supersedes_it(
     later: Footprint, held: PackageMessage, answer: bool
 ) -> None:
     (entry,) = quarantine.hold(LEDGER, 10, held, 1, "", NOW_NS).held
     assert quarantine.replaces(later, entry) is answer
 
 
-def test_those_that_are_superseded_are_told_and_none_of_them_is_released() -> None:
+def test_superseded_packages_are_reported_and_none_of_them_is_released() -> None:
     ledger = holding((10, "/a"), (11, "/a"), (12, "/b"), failed=10)
     after = quarantine.superseded(ledger, ledger.held[:2], 13, NOW_NS)
     assert (waits(after), due(after), after.superseded) == ({12: -1}, [], 2)
@@ -120,7 +120,7 @@ def test_those_that_are_superseded_are_told_and_none_of_them_is_released() -> No
 
 
 @pytest.mark.proves("F48", "W10")
-def test_a_clear_covers_what_is_held_of_its_publisher_up_to_its_offset() -> None:
+def test_a_clear_covers_held_packages_of_its_publisher_up_to_its_offset() -> None:
     ledger = holding((10, "/a"), (11, "/a/b"), (13, "/a/b"))
     ledger = quarantine.hold(ledger, 12, about("/a", publisher="shop"), 0, "", NOW_NS)
     after = quarantine.cleared(ledger, "site", 12, "cleared by ann", NOW_NS)
@@ -129,7 +129,7 @@ def test_a_clear_covers_what_is_held_of_its_publisher_up_to_its_offset() -> None
     assert waits(quarantine.cleared(ledger, "", 99, "", NOW_NS)) == {}
 
 
-def test_there_is_room_for_so_many_packages_and_no_more() -> None:
+def test_the_number_of_held_packages_is_bounded() -> None:
     ledger = holding(*((offset, f"/{offset}") for offset in range(10, 10 + HELD_MAX - 1)))
     assert len(codec.encode(ledger)) < HELD_BYTES_MAX
     assert not quarantine.no_room(ledger, about("/a"))
@@ -139,7 +139,7 @@ def test_there_is_room_for_so_many_packages_and_no_more() -> None:
     assert "beginning with offset 10" in problem
 
 
-def test_there_is_no_room_for_more_bytes_than_that() -> None:
+def test_the_bytes_of_held_packages_are_bounded() -> None:
     long = "/" + "x" * 1000
     assert not quarantine.no_room(LEDGER, about(long))
     assert "skip it" in quarantine.no_room(LEDGER, about(*(f"{long}/{number}" for number in range(300))))

@@ -1,4 +1,4 @@
-"""Trying a package again that was given up long ago: only if nothing has touched its paths since."""
+"""The retry of a package that was given up long ago: only if no later package touched its paths."""
 
 import pytest
 
@@ -20,7 +20,7 @@ GIVEN_UP = about(10, "/a/b")
 
 
 def past_10(offset: int = 13, **settings: object) -> ImporterDriver:
-    """A subscriber that has gone on after it gave up the package at offset 10, and is asked to try it again."""
+    """A subscriber that gave up the package at offset 10, went past it, and gets a command to retry it."""
     lost = (GivenUp(offset=10, publisher="site", package_id="p10"),)
     stored = Ledger(instance="me", subscriber="edge-1", log_id=LOG, positioned=True, offset=offset, given_up=lost)
     it = ImporterDriver(editable=True, **({"max_retries": 0} | settings)).arrive(stored, end=100_000)
@@ -41,7 +41,7 @@ def answer(it: ImporterDriver) -> tuple[bool, str]:
 
 
 @pytest.mark.proves("W18", "W23")
-def test_it_is_imported_if_nothing_has_touched_its_paths() -> None:
+def test_it_is_imported_if_no_later_package_touched_its_paths() -> None:
     it = past_10()
     others = about(11, "/a/c"), about(12, "/a/b", kind=Kind.INVALIDATE), package(13, "other", paths=("/x",))
     assert reads(it, GIVEN_UP, *others) == 10
@@ -88,7 +88,7 @@ def test_everything_up_to_the_position_is_read_before_the_answer_and_no_import_o
         ([package(10, kind=Kind.TEST)], "it is not for this subscriber"),
     ],
 )
-def test_what_is_not_there_or_not_readable_is_refused(records: list[Record], reason: str) -> None:
+def test_a_missing_or_unreadable_package_is_refused(records: list[Record], reason: str) -> None:
     it = past_10()
     reads(it, *records)
     accepted, why = answer(it)
@@ -97,7 +97,7 @@ def test_what_is_not_there_or_not_readable_is_refused(records: list[Record], rea
 
 
 @pytest.mark.parametrize("error", [OffsetOutOfRange("t", 10, 12, 20), CallboardError("log down")])
-def test_a_log_that_does_not_have_it_or_fails_is_an_answer(error: CallboardError) -> None:
+def test_a_failing_log_or_one_without_the_package_is_an_answer(error: CallboardError) -> None:
     it = past_10()
     it.fail(ReadLog, error)
     assert not answer(it)[0]
@@ -109,13 +109,13 @@ def test_another_log_is_not_read_for_it() -> None:
     assert answer(it) == (False, "offset 10 cannot be retried: the package log was replaced; publish it again")
 
 
-def test_too_much_that_came_after_it_is_not_read() -> None:
+def test_too_many_later_packages_are_not_read() -> None:
     it = past_10(offset=11 + RECALL_MAX)
     assert not it.asks(ReadLog)
     assert answer(it)[1].endswith(f"more than {RECALL_MAX} packages came after it; publish it again")
 
 
-def test_one_that_fails_again_is_given_up_again_and_those_that_waited_for_it_go_on() -> None:
+def test_a_package_that_fails_again_is_given_up_again_and_those_waiting_for_it_continue() -> None:
     it = past_10(max_retries=1)
     reads(it, GIVEN_UP, about(11, "/c"), about(12, "/c"), about(13, "/c"))
     it.save_all()
@@ -132,7 +132,7 @@ def test_one_that_fails_again_is_given_up_again_and_those_that_waited_for_it_go_
     assert it.report().held == 0
 
 
-def test_a_later_package_that_leaves_nothing_of_it_is_imported_in_its_place() -> None:
+def test_a_later_package_that_supersedes_it_is_imported_in_its_place() -> None:
     it = past_10()
     reads(it, GIVEN_UP, about(11, "/c"), about(12, "/c"), about(13, "/c"))
     it.save_all()
@@ -155,7 +155,7 @@ def test_it_is_still_due_after_the_death_of_the_importer() -> None:
 
 
 @pytest.mark.proves("W18", "W23")
-def test_one_that_is_imported_is_not_imported_again_but_refused_with_the_way_to_have_it() -> None:
+def test_an_imported_package_is_refused_with_the_way_to_import_it_again() -> None:
     it = ImporterDriver(editable=True).arrive()
     it.read(package(10))
     assert it.done(ImportPackages).offsets == (10,)
@@ -166,7 +166,7 @@ def test_one_that_is_imported_is_not_imported_again_but_refused_with_the_way_to_
     assert it.report().imported == 1
 
 
-def test_one_that_was_imported_after_all_cannot_be_had_a_third_time() -> None:
+def test_a_package_that_a_retry_imported_is_not_imported_a_third_time() -> None:
     it = past_10()
     reads(it, GIVEN_UP, about(11, "/c"), about(12, "/c"), about(13, "/c"))
     it.save_all()

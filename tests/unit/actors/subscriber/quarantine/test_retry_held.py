@@ -1,4 +1,4 @@
-"""What becomes of packages that are set aside: they are held with all that touches them, tried again, and let go."""
+"""Quarantined packages are held with all later ones that overlap, retried, and released."""
 
 import pytest
 
@@ -38,7 +38,7 @@ TEN, ELEVEN, TWELVE, THIRTEEN = RECORDS = (
     about(12, "/c"),
     about(13, "/a/b/c", publisher="shop"),
 )
-"""11 touches what 10 does, and 13 what 11 does."""
+"""11 overlaps 10, and 13 overlaps 11."""
 
 
 def quarantining(stored: Ledger = LEDGER, **settings: object) -> ImporterDriver:
@@ -47,7 +47,7 @@ def quarantining(stored: Ledger = LEDGER, **settings: object) -> ImporterDriver:
 
 
 def imports(it: ImporterDriver, *read: Record) -> list[int]:
-    """Let all that is to be imported succeed, what is read again as well; the offsets."""
+    """Let all imports succeed, also of packages that are read again; their offsets."""
     known = {record.offset: record for record in (*RECORDS, *read)}
     done: list[int] = []
     while it.asks(ImportPackages) or it.asks(SaveLedger) or it.asks(ReadLog):
@@ -60,12 +60,12 @@ def imports(it: ImporterDriver, *read: Record) -> list[int]:
 
 
 def reread(it: ImporterDriver, *records: Record, log_id: str = LOG) -> int:
-    """Answer the importer's own reading of the log; where that begins."""
+    """Answer the importer's own read of the log; the offset where it begins."""
     return it.done(ReadLog, LogRead(log_id, records, records[-1].offset + 1 if records else 99)).start
 
 
 def ledger(it: ImporterDriver) -> Ledger:
-    """As it was last to be stored."""
+    """As last stored."""
     it.save_all()
     written = [effect.ledger for effect in it.effects if isinstance(effect, SaveLedger | ImportPackages)]
     return written[-1]
@@ -76,14 +76,14 @@ def held(it: ImporterDriver) -> list[int]:
 
 
 def told(it: ImporterDriver) -> dict[int, tuple[Status, str]]:
-    """The last word on each package."""
+    """The last status of each package."""
     it.save_all()
     it.sends_all()
     lines = {line.sequence: line for pending in it.sent(StatusesPending) for line in pending.statuses}
     return {lines[sequence].offset: (lines[sequence].status, lines[sequence].reason) for sequence in sorted(lines)}
 
 
-def obey(it: ImporterDriver, at: int, **order: object) -> tuple[bool, str]:
+def execute(it: ImporterDriver, at: int, **order: object) -> tuple[bool, str]:
     it.order(command(at, **order))
     it.save_all()
     it.sends_all()
@@ -92,7 +92,7 @@ def obey(it: ImporterDriver, at: int, **order: object) -> tuple[bool, str]:
 
 
 def retry(it: ImporterDriver, offset: int, at: int = 5) -> tuple[bool, str]:
-    return obey(it, at, retry=RetryCommand(offset=offset))
+    return execute(it, at, retry=RetryCommand(offset=offset))
 
 
 def stuck_at_10(max_retries: int = 0) -> ImporterDriver:
@@ -108,7 +108,7 @@ def stuck_at_10(max_retries: int = 0) -> ImporterDriver:
 
 
 @pytest.mark.proves("W22")
-def test_a_package_that_was_given_up_holds_back_only_what_touches_its_paths() -> None:
+def test_a_package_that_was_given_up_holds_back_only_packages_that_overlap() -> None:
     it = stuck_at_10()
     assert held(it) == [10, 11, 13]
     assert told(it)[10] == (Status.HELD, "not there")
@@ -119,7 +119,7 @@ def test_a_package_that_was_given_up_holds_back_only_what_touches_its_paths() ->
 
 
 @pytest.mark.proves("W22", "W23")
-def test_a_retry_imports_it_and_then_those_that_waited_in_their_order() -> None:
+def test_a_retry_imports_it_and_then_those_that_waited_in_order() -> None:
     it = stuck_at_10()
     assert retry(it, 10) == (True, "")
     assert imports(it) == [10, 11, 13]
@@ -129,21 +129,21 @@ def test_a_retry_imports_it_and_then_those_that_waited_in_their_order() -> None:
 
 
 @pytest.mark.proves("W22")
-def test_skipping_it_lets_those_go_that_waited_for_it() -> None:
+def test_skipping_it_releases_those_that_waited_for_it() -> None:
     it = stuck_at_10()
-    assert obey(it, 5, skip=SkipCommand(offset=10)) == (True, "")
+    assert execute(it, 5, skip=SkipCommand(offset=10)) == (True, "")
     assert imports(it) == [11, 13]
     assert told(it)[10] == (Status.SKIPPED, "skipped by ann: because")
     assert it.report().skipped == 1
 
 
-def test_what_waits_for_another_cannot_be_retried_before_it() -> None:
+def test_a_package_that_waits_for_another_cannot_be_retried_before_it() -> None:
     it = stuck_at_10()
     assert retry(it, 13) == (False, "offset 13 waits for offset 11; retry or skip that one first")
 
 
 @pytest.mark.proves("F48")
-def test_a_clear_covers_what_is_held_of_that_publisher() -> None:
+def test_a_clear_covers_held_packages_of_its_publisher() -> None:
     it = stuck_at_10()
     it.order(clear(12, at=5, publisher="site"))
     assert imports(it) == [13]
@@ -164,7 +164,7 @@ def test_a_retry_that_fails_again_is_held_again_with_the_new_reason_and_its_last
     assert not it.asks(ImportPackages)
 
 
-def test_between_two_tries_the_others_flow_on() -> None:
+def test_other_packages_are_imported_between_two_retries() -> None:
     it = stuck_at_10(max_retries=5)
     retry(it, 10)
     reread(it, TEN)
@@ -204,7 +204,7 @@ def test_after_a_repository_error_the_ledger_says_whether_the_held_package_was_i
 
 
 @pytest.mark.proves("W5")
-def test_a_held_package_that_kills_its_importer_is_left_alone_after_a_few_deaths() -> None:
+def test_a_held_package_that_kills_its_importer_is_not_retried_after_a_few_deaths() -> None:
     it = stuck_at_10()
     retry(it, 10)
     stored = ledger(it)
@@ -223,7 +223,7 @@ def test_a_held_package_that_kills_its_importer_is_left_alone_after_a_few_deaths
     ("records", "reason"),
     [((), "no longer in the log"), ((TWELVE,), "no longer in the log"), ((garbage(10),), "cannot be decoded")],
 )
-def test_what_cannot_be_read_again_stays_held_and_says_so(records: tuple[Record, ...], reason: str) -> None:
+def test_a_package_that_cannot_be_read_again_stays_held_and_says_so(records: tuple[Record, ...], reason: str) -> None:
     it = stuck_at_10()
     retry(it, 10)
     reread(it, *records)
@@ -232,14 +232,14 @@ def test_what_cannot_be_read_again_stays_held_and_says_so(records: tuple[Record,
     assert held(it) == [10, 11, 13]
 
 
-def test_a_package_that_was_trimmed_says_what_to_do() -> None:
+def test_the_reason_for_a_trimmed_package_says_what_to_do() -> None:
     it = stuck_at_10()
     retry(it, 10)
     it.fail(ReadLog, OffsetOutOfRange("t", 10, 12, 20))
     assert told(it)[10] == (Status.HELD, "it is no longer in the log; publish its paths again, then skip it")
 
 
-def test_a_log_that_fails_is_read_again_later() -> None:
+def test_a_failing_log_is_read_again_later() -> None:
     it = stuck_at_10()
     retry(it, 10)
     it.fail(ReadLog, CallboardError("log down"))
@@ -248,7 +248,7 @@ def test_a_log_that_fails_is_read_again_later() -> None:
 
 
 @pytest.mark.proves("W22")
-def test_a_later_package_that_leaves_nothing_of_them_takes_their_place() -> None:
+def test_a_later_package_that_supersedes_them_takes_their_place() -> None:
     it = stuck_at_10()
     it.read(about(14, "/a"))
     assert it.done(ImportPackages).offsets == (14,)
@@ -257,7 +257,7 @@ def test_a_later_package_that_leaves_nothing_of_them_takes_their_place() -> None
     assert (it.report().superseded, it.report().held) == (3, 0)
 
 
-def test_a_later_package_that_would_take_their_place_and_fails_changes_nothing() -> None:
+def test_a_superseding_package_that_fails_changes_nothing() -> None:
     it = stuck_at_10()
     it.read(about(14, "/a"))
     it.fail(ImportPackages, OOPS)
@@ -267,7 +267,7 @@ def test_a_later_package_that_would_take_their_place_and_fails_changes_nothing()
     assert held(it) == [14]
 
 
-def test_the_packages_of_a_batch_are_held_and_imported_as_one_after_the_other() -> None:
+def test_the_packages_of_a_batch_are_held_and_imported_as_if_one_after_the_other() -> None:
     it = quarantining(batch_packages=64)
     it.read(*RECORDS)
     it.fail(ImportPackages, OOPS)
@@ -277,17 +277,17 @@ def test_the_packages_of_a_batch_are_held_and_imported_as_one_after_the_other() 
     assert held(it) == [10, 11, 13]
 
 
-def test_a_pause_holds_up_held_packages_too() -> None:
+def test_a_pause_applies_to_held_packages_too() -> None:
     it = stuck_at_10()
-    obey(it, 5, pause=PauseCommand())
+    execute(it, 5, pause=PauseCommand())
     retry(it, 10, at=6)
     reread(it, TEN)
     assert not it.asks(ImportPackages)
-    obey(it, 7, resume=ResumeCommand())
+    execute(it, 7, resume=ResumeCommand())
     assert imports(it) == [10, 11, 13]
 
 
-def test_without_room_it_blocks_until_there_is_some(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_room_in_quarantine_it_blocks_until_there_is_some(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("callboard.actors.subscriber.quarantine.quarantine.HELD_MAX", 1)
     it = quarantining()
     it.read(*RECORDS)
@@ -296,12 +296,12 @@ def test_without_room_it_blocks_until_there_is_some(monkeypatch: pytest.MonkeyPa
     assert it.state()[0] is State.BLOCKED
     assert "no room to quarantine another package: 1 are held; callboard retry or skip" in it.state()[1]
     assert not it.asks(ImportPackages)
-    assert obey(it, 5, skip=SkipCommand(offset=10))[0]
+    assert execute(it, 5, skip=SkipCommand(offset=10))[0]
     assert imports(it) == [11, 12, 13]
 
 
 @pytest.mark.proves("F81")
-def test_by_policy_a_package_that_was_given_up_blocks_until_it_is_commanded_to_be_tried_again() -> None:
+def test_by_policy_a_package_that_was_given_up_blocks_until_a_command_retries_it() -> None:
     it = quarantining(on_give_up="block")
     it.read(*RECORDS)
     it.fail(ImportPackages, OOPS)
@@ -312,7 +312,7 @@ def test_by_policy_a_package_that_was_given_up_blocks_until_it_is_commanded_to_b
     assert imports(it) == [10, 11, 12, 13]
 
 
-def test_a_corrupt_package_blocks_as_ever_and_is_not_set_aside() -> None:
+def test_a_corrupt_package_still_blocks_and_is_not_quarantined() -> None:
     it = quarantining()
     it.read(*RECORDS)
     it.fail(ImportPackages, PackageCorrupt("wrong digest"))

@@ -1,4 +1,4 @@
-"""What a subscriber says of itself tells what it waits for, since when, how often it failed, and what comes next."""
+"""An announcement says what a subscriber waits for, since when, how often it failed, and what comes next."""
 
 import pytest
 
@@ -22,7 +22,7 @@ def importing() -> ImporterDriver:
 
 
 @pytest.mark.proves("F60", "F62")
-def test_it_announces_where_it_stands_for_each_publisher_and_what_it_is_configured_to_do() -> None:
+def test_it_announces_its_position_for_each_publisher_and_its_configuration() -> None:
     said = importing().report()
     assert [(state.publisher, state.offset, state.retries) for state in said.states] == [("shop", 9, 0), ("site", 9, 0)]
     assert (said.configuration.editable, said.configuration.max_retries) == (True, 3)
@@ -46,7 +46,7 @@ def test_a_failure_is_announced_with_its_attempts_its_error_and_the_time_of_the_
 
 
 @pytest.mark.proves("F61")
-def test_each_success_and_each_failure_is_reported_to_be_announced() -> None:
+def test_each_success_and_each_failure_is_reported_for_the_announcement() -> None:
     it = importing()
     for step in (it.done, lambda kind: it.fail(kind, LogUnavailable("down"))):
         before = len(it.sent(Report))
@@ -57,7 +57,7 @@ def test_each_success_and_each_failure_is_reported_to_be_announced() -> None:
 
 
 @pytest.mark.proves("F60")
-def test_it_is_announced_every_ten_seconds_unless_told_otherwise() -> None:
+def test_it_announces_itself_every_ten_seconds_by_default() -> None:
     it = AnnouncerDriver().admitted()
     began_s = it.now.mono_s
     it.tick("announce")
@@ -78,7 +78,7 @@ def test_one_import_runs_at_a_time_and_the_announcement_names_it() -> None:
 
 
 @pytest.mark.proves("F100")
-def test_an_import_that_takes_more_than_five_minutes_is_called_slow_while_it_runs() -> None:
+def test_an_import_that_runs_for_more_than_five_minutes_is_called_slow() -> None:
     it = importing()
     it.pass_time(SLOW_S - 1)
     assert it.report().reason == ""

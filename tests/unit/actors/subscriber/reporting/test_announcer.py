@@ -47,12 +47,12 @@ def test_the_same_instance_is_never_refused() -> None:
     it.admitted()
 
 
-def test_an_instance_that_died_is_replaced_when_it_was_silent_for_its_lease() -> None:
+def test_a_dead_instance_is_replaced_when_its_lease_expires() -> None:
     it = AnnouncerDriver()
     it.others_say("dead", state=State.IDLE)
     it.pass_time(31)
     it.claim()
-    assert it.sent(Admitted) == [], "the times of the log prove nothing"
+    assert it.sent(Admitted) == [], "the times of records prove nothing"
     while not it.asks(Append):
         it.look_in_vain()
     assert it.now.mono_s > 100 + 31 + 30
@@ -61,7 +61,7 @@ def test_an_instance_that_died_is_replaced_when_it_was_silent_for_its_lease() ->
     assert it.sent(Admitted)
 
 
-def test_a_search_that_fails_is_followed_by_a_new_claim() -> None:
+def test_after_a_failed_search_the_name_is_claimed_again() -> None:
     it = AnnouncerDriver()
     it.hear()
     it.append()
@@ -72,7 +72,7 @@ def test_a_search_that_fails_is_followed_by_a_new_claim() -> None:
     assert len(it.sent(Admitted)) == 1
 
 
-def test_the_search_reads_all_there_is_before_the_claim_but_not_without_end() -> None:
+def test_the_search_reads_everything_before_the_claim_and_is_bounded() -> None:
     it = AnnouncerDriver()
     it.others_say("holder", state=State.IDLE)
     for _ in range(1200):
@@ -111,7 +111,7 @@ def test_it_announces_every_ten_seconds_without_a_change() -> None:
         it.append()
 
 
-def test_an_append_that_takes_longer_than_the_interval_does_not_silence_it() -> None:
+def test_announcements_continue_during_an_append_longer_than_the_interval() -> None:
     it = AnnouncerDriver().admitted()
     it.tick("announce")
     it.pass_time(12)
@@ -120,7 +120,7 @@ def test_an_append_that_takes_longer_than_the_interval_does_not_silence_it() -> 
     it.append()
 
 
-def test_a_look_at_the_log_that_takes_longer_than_the_interval_does_not_silence_it() -> None:
+def test_announcements_continue_during_a_read_longer_than_the_interval() -> None:
     it = AnnouncerDriver()
     it.hear()
     it.append()
@@ -133,7 +133,7 @@ def test_a_look_at_the_log_that_takes_longer_than_the_interval_does_not_silence_
     assert len(it.sent(Admitted)) == 2
 
 
-def test_a_failed_announcement_is_made_again() -> None:
+def test_a_failed_announcement_is_repeated() -> None:
     it = AnnouncerDriver().admitted()
     it.pass_time(2)
     it.hear(offset=5)
@@ -151,7 +151,7 @@ def test_a_change_during_an_announcement_is_announced_after_it() -> None:
     assert it.append().offset == 6
 
 
-def test_an_announcer_that_was_suspended_claims_anew_and_learns_that_it_was_replaced() -> None:
+def test_an_announcer_that_was_suspended_claims_its_name_again_and_finds_that_it_was_replaced() -> None:
     it = AnnouncerDriver().admitted()
     it.pass_time(35)
     it.others_say("successor", state=State.IDLE, takes_over=1)
@@ -163,11 +163,11 @@ def test_an_announcer_that_was_suspended_claims_anew_and_learns_that_it_was_repl
     assert it.sent(AgentProblem)[0].problem is Problem.SUBSCRIBER_TAKEN
 
 
-def test_being_suspended_in_the_middle_of_an_append_is_noticed_too() -> None:
+def test_a_suspension_during_an_append_is_noticed_too() -> None:
     it = AnnouncerDriver().admitted()
     it.tick("announce")
     (new,) = it.asked(Append).records
-    it.put(new)  # it is on the log, and then the process is suspended before it hears so
+    it.put(new)  # appended, but the process is suspended before it gets the answer
     it.pass_time(35)
     it.others_say("successor", state=State.IDLE, takes_over=2)
     it.done(Append, (2,))
@@ -178,7 +178,7 @@ def test_being_suspended_in_the_middle_of_an_append_is_noticed_too() -> None:
     assert it.append().state is State.STOPPED
 
 
-def test_an_announcer_that_was_suspended_and_not_replaced_just_goes_on() -> None:
+def test_an_announcer_that_was_suspended_and_not_replaced_continues() -> None:
     it = AnnouncerDriver().admitted()
     it.pass_time(35)
     it.tick("announce")
@@ -188,10 +188,10 @@ def test_an_announcer_that_was_suspended_and_not_replaced_just_goes_on() -> None
     it.append()
     assert not it.asks(FindBounds)
     until_ms = [message.until_ms for message in it.sent(Admitted)]
-    assert until_ms == [130_000, 165_000, 175_000], "each up to 30 s after the announcement was begun"
+    assert until_ms == [130_000, 165_000, 175_000], "each up to 30 s after the announcement began"
 
 
-def test_a_new_importer_is_admitted_only_if_the_name_is_ours() -> None:
+def test_a_new_importer_is_admitted_only_while_the_name_is_held() -> None:
     it = AnnouncerDriver()
     it.feed(PeerUp(roles.IMPORTER))
     assert it.sent(Admitted) == []
@@ -200,7 +200,7 @@ def test_a_new_importer_is_admitted_only_if_the_name_is_ours() -> None:
     assert len(it.sent(Admitted)) == 2
 
 
-def test_it_stops_when_the_importer_has_said_goodbye_whatever_comes_first() -> None:
+def test_it_stops_after_the_goodbye_of_the_importer_in_any_order_of_mail() -> None:
     for goodbye_first in (True, False):
         it = AnnouncerDriver().admitted()
         for step in (goodbye_first, not goodbye_first):
@@ -212,7 +212,7 @@ def test_it_stops_when_the_importer_has_said_goodbye_whatever_comes_first() -> N
         assert it.stopped
 
 
-def test_it_does_not_wait_for_a_dead_importer_for_ever() -> None:
+def test_it_does_not_wait_forever_for_a_dead_importer() -> None:
     it = AnnouncerDriver().admitted()
     it.feed(Stopping())
     assert not it.stopped
@@ -220,7 +220,7 @@ def test_it_does_not_wait_for_a_dead_importer_for_ever() -> None:
     assert it.stopped
 
 
-def test_it_waits_for_the_goodbye_of_an_importer_at_work_however_long_that_takes() -> None:
+def test_it_waits_without_limit_for_the_goodbye_of_an_importer_at_work() -> None:
     it = AnnouncerDriver().admitted()
     it.hear(state=State.IMPORTING)
     it.feed(Stopping())
@@ -233,7 +233,7 @@ def test_it_waits_for_the_goodbye_of_an_importer_at_work_however_long_that_takes
     assert it.stopped
 
 
-def test_who_never_said_a_word_needs_no_goodbye() -> None:
+def test_an_announcer_that_announced_nothing_sends_no_goodbye() -> None:
     it = AnnouncerDriver()
     it.feed(Stopping())
     assert it.stopped
@@ -249,7 +249,7 @@ def test_reports_after_a_refusal_are_not_announced() -> None:
     assert it.append().state is State.STOPPED
 
 
-def test_who_asks_for_an_announcement_does_not_wait_out_the_second() -> None:
+def test_an_announcement_that_is_asked_for_is_not_delayed_by_the_rate_limit() -> None:
     it = AnnouncerDriver().admitted()
     it.hear(offset=41)
     assert not it.asks(Append)
@@ -258,7 +258,7 @@ def test_who_asks_for_an_announcement_does_not_wait_out_the_second() -> None:
     assert it.replies() == [(Origin("gateway", 7), Admitted())]
 
 
-def test_who_asks_for_what_is_not_reported_yet_is_answered_when_it_is_announced() -> None:
+def test_a_question_before_the_report_is_answered_when_it_is_announced() -> None:
     it = AnnouncerDriver().admitted()
     it.feed(AnnouncedQuery(offset=41), Origin("gateway", 7))
     assert it.replies() == []
@@ -267,7 +267,7 @@ def test_who_asks_for_what_is_not_reported_yet_is_answered_when_it_is_announced(
     assert it.replies() == [(Origin("gateway", 7), Admitted())]
 
 
-def test_what_is_announced_already_is_not_announced_again_for_a_question() -> None:
+def test_a_question_does_not_repeat_an_announcement() -> None:
     it = AnnouncerDriver().admitted()
     it.feed(AnnouncedQuery(offset=announcement().offset), Origin("gateway", 7))
     assert not it.asks(Append)

@@ -1,4 +1,4 @@
-"""One active instance of a subscriber: who has the name, who waits for it, and who must not go on."""
+"""One active instance of a subscriber: which holds the name, which stands by, and which must stop."""
 
 from dataclasses import replace
 
@@ -23,7 +23,7 @@ from callboard.testing.drivers.announcer_driver import AnnouncerDriver
 from callboard.testing.drivers.subscriber_example import NAME, ImporterDriver, as_read, package
 
 
-def test_the_name_is_ours_up_to_thirty_seconds_after_the_beginning_of_the_last_announcement() -> None:
+def test_the_lease_ends_thirty_seconds_after_the_last_announcement_began() -> None:
     it = AnnouncerDriver().admitted()
     it.tick("announce")
     it.pass_time(3)
@@ -31,7 +31,7 @@ def test_the_name_is_ours_up_to_thirty_seconds_after_the_beginning_of_the_last_a
     assert it.sent(Admitted)[-1].until_ms == (100 + 10 + 30) * 1000
 
 
-def test_one_that_announces_itself_rarely_keeps_its_name_between_two_words() -> None:
+def test_an_instance_that_announces_itself_rarely_keeps_its_name_in_between() -> None:
     it = AnnouncerDriver(announce_interval_s=300.0)
     it.claim(announce_interval_ms=300_000)
     assert it.sent(Admitted)[-1].until_ms == (100 + 900) * 1000
@@ -43,13 +43,13 @@ def test_one_that_announces_itself_rarely_keeps_its_name_between_two_words() -> 
 
 
 @pytest.mark.proves("F94")
-def test_one_that_stands_by_takes_over_when_the_holder_says_goodbye() -> None:
+def test_a_standby_takes_over_when_the_holder_says_goodbye() -> None:
     it = AnnouncerDriver(standby=True)
     it.others_say("holder", state=State.IDLE)
     it.claim()
     assert (it.sent(Admitted), it.sent(AgentProblem)) == ([], [])
     it.look_in_vain()
-    assert not it.asks(Append), "it says nothing while it stands by"
+    assert not it.asks(Append), "it announces nothing while it stands by"
     it.others_say("holder", state=State.STOPPED)
     it.look()
     it.append()
@@ -58,7 +58,7 @@ def test_one_that_stands_by_takes_over_when_the_holder_says_goodbye() -> None:
 
 
 @pytest.mark.proves("F94")
-def test_one_that_stands_by_takes_over_when_the_holder_is_silent_for_too_long() -> None:
+def test_a_standby_takes_over_when_the_holder_is_silent_for_too_long() -> None:
     it = AnnouncerDriver(standby=True)
     it.others_say("holder", state=State.IMPORTING)
     it.claim()
@@ -76,7 +76,7 @@ def test_one_that_stands_by_takes_over_when_the_holder_is_silent_for_too_long() 
     assert it.now.mono_s > 100 + 20 + 30
 
 
-def test_of_two_that_stand_by_one_takes_over_and_the_other_goes_on_standing_by() -> None:
+def test_of_two_standbys_one_takes_over_and_the_other_keeps_standing_by() -> None:
     one, other = AnnouncerDriver(standby=True), AnnouncerDriver(standby=True)
     other.topic = one.topic
     one.others_say("holder", state=State.IDLE)
@@ -93,7 +93,7 @@ def test_of_two_that_stand_by_one_takes_over_and_the_other_goes_on_standing_by()
     assert one.asks(ReadLog)
 
 
-def test_one_that_was_away_for_long_does_not_take_the_name_from_a_holder_that_just_started_again() -> None:
+def test_an_instance_back_from_a_long_absence_does_not_take_the_name_of_a_restarted_holder() -> None:
     it = AnnouncerDriver(standby=True)
     it.others_say("away", term=1)
     it.others_say("holder", takes_over=1)
@@ -102,14 +102,14 @@ def test_one_that_was_away_for_long_does_not_take_the_name_from_a_holder_that_ju
     it.put(repeated(it.topic[0], read_to=4))
     it.first = 4
     it.claim(instance="away")
-    assert it.sent(Admitted) == [], "nothing is left of how the holder took over, and it imports"
+    assert it.sent(Admitted) == [], "the takeover is no longer on the topic, and the holder imports"
     it.others_say("holder", term=4)
     it.look()
     it.look_in_vain()
     assert not it.asks(Append), "it stands by"
 
 
-def test_a_holder_of_whose_topic_the_beginning_was_removed_keeps_its_name_from_one_that_spoke_before_it() -> None:
+def test_a_trim_of_the_topic_does_not_cost_the_holder_its_name() -> None:
     it = AnnouncerDriver(standby=True).admitted()
     it.others_say("stand-by")
     it.tick("announce")
@@ -124,7 +124,7 @@ def test_a_holder_of_whose_topic_the_beginning_was_removed_keeps_its_name_from_o
     assert it.sent(Admitted)[-1].until_ms == (it.now.mono_s + 30) * 1000
 
 
-def test_a_holder_that_watches_another_possible_one_knows_that_its_own_word_stands_before_a_late_takeover() -> None:
+def test_a_holder_that_watches_a_rival_knows_that_a_late_takeover_is_void() -> None:
     it = AnnouncerDriver(standby=True).admitted()
     it.tick("announce")
     it.append()
@@ -134,7 +134,7 @@ def test_a_holder_that_watches_another_possible_one_knows_that_its_own_word_stan
     it.tick("announce")
     it.append()
     it.look()
-    assert it.sent(Admitted)[-1].until_ms <= it.now.mono_s * 1000, "the other one may have taken over, unseen"
+    assert it.sent(Admitted)[-1].until_ms <= it.now.mono_s * 1000, "the rival may have taken over unseen"
     it.others_say("stand-by", takes_over=2)
     it.look()
     while not it.asks(Append):
@@ -142,7 +142,7 @@ def test_a_holder_that_watches_another_possible_one_knows_that_its_own_word_stan
     assert it.append().takes_over == 3, "the late takeover did not count"
 
 
-def test_silence_while_the_log_cannot_be_read_is_not_the_holders() -> None:
+def test_silence_while_the_log_cannot_be_read_does_not_count_against_the_holder() -> None:
     it = AnnouncerDriver(standby=True)
     it.others_say("holder", state=State.IDLE)
     it.claim()
@@ -153,7 +153,7 @@ def test_silence_while_the_log_cannot_be_read_is_not_the_holders() -> None:
     assert not it.asks(Append)
 
 
-def test_one_that_stands_by_and_falls_out_of_the_log_gives_the_holder_time_to_speak_on_the_one_there_is() -> None:
+def test_a_standby_on_a_replaced_log_watches_for_the_full_lease_again() -> None:
     it = AnnouncerDriver(standby=True)
     it.others_say("holder", state=State.IDLE)
     it.claim()
@@ -165,21 +165,21 @@ def test_one_that_stands_by_and_falls_out_of_the_log_gives_the_holder_time_to_sp
     while not it.asks(Append):
         it.pass_time(it.asked(ReadLog).wait_s)
         it.done(ReadLog, LogRead("another", (), 9))
-    assert it.now.mono_s > began_s + 30, "nobody has spoken for longer than a claim lives"
+    assert it.now.mono_s > began_s + 30, "no instance has spoken for a full lease"
 
 
-def test_one_that_was_suspended_while_it_stood_by_does_not_count_that_against_the_holder() -> None:
+def test_the_suspension_of_a_standby_does_not_count_against_the_holder() -> None:
     it = AnnouncerDriver(standby=True)
     it.others_say("holder")
     it.claim()
     it.look_in_vain()
     it.pass_time(600)
     it.look_in_vain()
-    assert not it.asks(Append), "what the holder said meanwhile is yet to be read"
+    assert not it.asks(Append), "announcements of the meantime are not read yet"
     assert 15 < waited_s(it) < 30
 
 
-def test_a_log_that_fails_now_and_then_does_not_keep_the_name_of_one_that_is_dead() -> None:
+def test_a_log_that_fails_at_times_does_not_keep_the_name_of_a_dead_holder() -> None:
     it = AnnouncerDriver(standby=True)
     it.others_say("holder")
     it.claim()
@@ -194,14 +194,14 @@ def test_a_log_that_fails_now_and_then_does_not_keep_the_name_of_one_that_is_dea
 
 
 @pytest.mark.parametrize("lease_s", [1, 3])
-def test_a_holder_of_a_short_lease_is_watched_for_hardly_longer(lease_s: int) -> None:
+def test_a_holder_with_a_short_lease_is_watched_for_little_longer(lease_s: int) -> None:
     it = AnnouncerDriver(standby=True)
     it.others_say("holder", lease_ms=lease_s * 1000)
     it.claim()
     assert lease_s * 1.1 < waited_s(it) <= lease_s * 1.5
 
 
-def test_a_holder_whose_offsets_start_over_has_its_claim_decided_by_the_log_there_is() -> None:
+def test_if_offsets_start_over_the_claim_is_decided_by_the_new_log() -> None:
     it = AnnouncerDriver(standby=True).admitted()
     for _ in range(3):
         it.tick("announce")
@@ -214,19 +214,19 @@ def test_a_holder_whose_offsets_start_over_has_its_claim_decided_by_the_log_ther
     assert it.sent(Admitted)[-1].until_ms <= it.now.mono_s * 1000
 
 
-def test_a_name_is_not_ours_for_longer_before_the_announcement_was_found_on_the_log() -> None:
+def test_a_lease_is_extended_only_after_the_announcement_is_found_on_the_log() -> None:
     it = AnnouncerDriver().admitted()
     it.tick("announce")
     (new,) = it.asked(Append).records
     it.put(new)
     it.done(Append, (2,))
-    assert it.asked(ReadLog).start == 1, "its former word is looked for too"
+    assert it.asked(ReadLog).start == 1, "its former announcement is looked for too"
     assert it.sent(Admitted)[-1].until_ms == 130_000
     it.look()
     assert it.sent(Admitted)[-1].until_ms == 140_000
 
 
-def test_a_holder_whose_word_is_on_the_log_no_more_has_its_claim_decided_by_what_there_is() -> None:
+def test_if_the_announcement_of_the_holder_is_gone_the_rest_of_the_log_decides() -> None:
     it = AnnouncerDriver(standby=True).admitted()
     it.others_say("rival", takes_over=1, state=State.IDLE)
     it.topic[0] = replace(it.topic[0], payload=b"another")
@@ -236,7 +236,7 @@ def test_a_holder_whose_word_is_on_the_log_no_more_has_its_claim_decided_by_what
     assert it.sent(Admitted)[-1].until_ms <= it.now.mono_s * 1000
 
 
-def test_a_takeover_that_the_holder_forestalled_is_none_and_the_watch_begins_again() -> None:
+def test_a_takeover_after_an_announcement_of_the_holder_is_void_and_the_watch_starts_over() -> None:
     it = AnnouncerDriver(standby=True)
     it.others_say("holder")
     it.claim()
@@ -255,7 +255,7 @@ def test_a_takeover_that_the_holder_forestalled_is_none_and_the_watch_begins_aga
     assert it.sent(Admitted)
 
 
-def test_a_holder_is_watched_for_the_lease_that_it_said() -> None:
+def test_a_holder_is_watched_for_its_announced_lease() -> None:
     it = AnnouncerDriver(standby=True, claim_ttl_s=30.0)
     it.others_say("holder", lease_ms=120_000)
     it.claim()
@@ -265,7 +265,7 @@ def test_a_holder_is_watched_for_the_lease_that_it_said() -> None:
 
 
 def waited_s(it: AnnouncerDriver) -> float:
-    """For how long the holder was watched in vain."""
+    """How long the holder was watched."""
     began_s = it.now.mono_s
     while not it.asks(Append):
         it.look_in_vain()
@@ -278,7 +278,7 @@ def forget(it: AnnouncerDriver) -> None:
 
 
 @pytest.mark.parametrize("standby", [False, True])
-def test_one_that_was_forgotten_is_watched_for_no_longer_than_our_own_lease(standby: bool) -> None:
+def test_a_forgotten_holder_is_watched_only_for_the_watchers_own_lease(standby: bool) -> None:
     it = AnnouncerDriver(standby=standby)
     it.others_say("holder", lease_ms=1_800_000)
     forget(it)
@@ -289,7 +289,7 @@ def test_one_that_was_forgotten_is_watched_for_no_longer_than_our_own_lease(stan
     assert it.sent(Admitted)
 
 
-def test_one_that_is_forgotten_while_it_is_watched_is_not_waited_for_either() -> None:
+def test_a_holder_forgotten_while_it_is_watched_is_not_waited_for_either() -> None:
     it = AnnouncerDriver(standby=True)
     it.others_say("holder", lease_ms=1_800_000)
     it.claim()
@@ -311,8 +311,8 @@ def test_the_next_announcement_of_a_forgotten_subscriber_undoes_it() -> None:
     assert waited_s(it) > 120
 
 
-def test_another_ones_forgotten_word_that_is_older_than_our_own_is_not_waited_for() -> None:
-    """Of a topic that does not tell any more who has the name."""
+def test_a_forgotten_rival_older_than_the_own_announcement_is_not_waited_for() -> None:
+    """On a topic that no longer shows which instance holds the name."""
     it = AnnouncerDriver(standby=True, place="home")
     it.others_say("the first")
     it.first = 2
@@ -330,7 +330,7 @@ def test_another_ones_forgotten_word_that_is_older_than_our_own_is_not_waited_fo
 
 
 @pytest.mark.parametrize("jump_s", [45, 86_400, -3600])
-def test_a_clock_that_jumps_while_one_stands_by_changes_nothing(jump_s: int) -> None:
+def test_a_jump_of_the_clock_during_standby_changes_nothing(jump_s: int) -> None:
     it = AnnouncerDriver(standby=True)
     it.others_say("holder")
     it.claim()
@@ -343,7 +343,7 @@ def test_a_clock_that_jumps_while_one_stands_by_changes_nothing(jump_s: int) -> 
 
 
 @pytest.mark.parametrize("jump_s", [45, 86_400, -3600])
-def test_one_that_starts_under_another_clock_refuses_itself_once_the_holder_has_spoken(jump_s: int) -> None:
+def test_an_instance_with_a_wrong_clock_stops_once_the_holder_has_spoken(jump_s: int) -> None:
     it = AnnouncerDriver()
     it.now = it.now._replace(wall_ns=10**18)
     it.others_say("holder")
@@ -370,7 +370,7 @@ def test_a_copy_of_the_repository_on_another_host_is_refused_while_the_original_
     assert not it.asks(Append), "its goodbye would be taken for the original's"
 
 
-def test_a_repository_that_moved_gets_its_name_once_its_former_self_has_fallen_silent() -> None:
+def test_a_moved_repository_gets_its_name_once_the_instance_at_the_old_place_is_silent() -> None:
     it = AnnouncerDriver(place="new home")
     it.others_say("me", state=State.IDLE, place="old home")
     it.claim()
@@ -381,7 +381,7 @@ def test_a_repository_that_moved_gets_its_name_once_its_former_self_has_fallen_s
     assert it.sent(Admitted)
 
 
-def test_a_subscriber_that_starts_again_in_its_place_has_its_name_at_once() -> None:
+def test_a_subscriber_restarted_in_the_same_place_has_its_name_at_once() -> None:
     it = AnnouncerDriver(place="home", pid=8)
     it.others_say("me", state=State.IMPORTING, place="home", pid=7)
     it.claim()
@@ -389,7 +389,7 @@ def test_a_subscriber_that_starts_again_in_its_place_has_its_name_at_once() -> N
 
 
 @pytest.mark.proves("W9", "F94")
-def test_an_importer_that_was_suspended_imports_nothing_before_it_has_its_name_again() -> None:
+def test_a_suspended_importer_imports_nothing_before_it_has_its_name_again() -> None:
     it = ImporterDriver(batch_packages=1).arrive()
     it.feed(Admitted(until_ms=130_000))
     it.read(package(10), package(11), package(12))
@@ -402,7 +402,7 @@ def test_an_importer_that_was_suspended_imports_nothing_before_it_has_its_name_a
     assert it.asked(ImportPackages).offset == 11
 
 
-def test_an_announcer_that_finds_itself_replaced_tells_its_importer_to_stop_at_once() -> None:
+def test_an_announcer_that_was_replaced_stops_its_importer_at_once() -> None:
     it = AnnouncerDriver(standby=True).admitted()
     it.pass_time(35)
     it.others_say("successor", state=State.IDLE, takes_over=1)
@@ -413,7 +413,7 @@ def test_an_announcer_that_finds_itself_replaced_tells_its_importer_to_stop_at_o
     assert it.asks(ReadLog), "it stands by again"
 
 
-def test_one_that_stands_by_waits_for_a_repository_that_another_process_holds() -> None:
+def test_a_standby_waits_for_a_repository_that_another_process_holds() -> None:
     it = ImporterDriver(standby=True)
     for _ in range(20):
         it.fail(OpenRepository, RepositoryBusy("process 7 has it"))
@@ -424,7 +424,7 @@ def test_one_that_stands_by_waits_for_a_repository_that_another_process_holds() 
     assert it.state() == (State.IDLE, "")
 
 
-def test_whoever_asks_for_readiness_is_told_once_it_is_so_and_it_is_announced() -> None:
+def test_a_question_for_readiness_is_answered_once_it_is_ready_and_announced() -> None:
     it = AnnouncerDriver().admitted()
     it.feed(ReadyQuery(), Origin("gateway", 3))
     assert it.replies() == []
@@ -450,7 +450,7 @@ def test_a_new_announcer_of_the_same_process_is_as_ready_as_the_former_one() -> 
     assert not other.append().ready
 
 
-def test_a_line_for_the_publishers_log_is_appended_and_may_be_lost() -> None:
+def test_a_line_for_the_publishers_log_is_appended_and_not_retried() -> None:
     it = AnnouncerDriver().admitted()
     line = LogMessage(publisher="site", subscriber_instance="me", subscriber="edge-1", message="import failed")
     it.feed(line)
@@ -461,9 +461,7 @@ def test_a_line_for_the_publishers_log_is_appended_and_may_be_lost() -> None:
 
 
 @pytest.mark.parametrize(("its_s", "successors_s"), [(120, 30), (30, 120), (30, 30)])
-def test_a_holder_that_wakes_late_and_a_successor_with_another_lease_never_both_have_the_name(
-    its_s: int, successors_s: int
-) -> None:
+def test_a_holder_that_wakes_late_and_its_successor_never_both_hold_the_name(its_s: int, successors_s: int) -> None:
     holder = AnnouncerDriver(claim_ttl_s=float(its_s), standby=True).admitted()
     successor = AnnouncerDriver(claim_ttl_s=float(successors_s), standby=True)
     successor.topic, successor.now = holder.topic, holder.now
@@ -485,5 +483,5 @@ def test_a_holder_that_wakes_late_and_a_successor_with_another_lease_never_both_
 
 
 def admitted_until_s(it: AnnouncerDriver) -> float:
-    """Up to when its importer may import."""
+    """The time until which its importer may import."""
     return max((each.until_ms / 1000 for each in it.sent(Admitted)[-1:]), default=float("-inf"))

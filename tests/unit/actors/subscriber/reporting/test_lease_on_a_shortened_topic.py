@@ -1,4 +1,4 @@
-"""A standby waits for each that may have the name, by what is left of the announcements."""
+"""On a shortened topic, a standby waits for every instance that may hold the name."""
 
 import pytest
 
@@ -9,8 +9,8 @@ from callboard.testing.drivers.announcer_driver import AnnouncerDriver
 
 
 @pytest.mark.parametrize("repeated_first", [True, False])
-def test_a_name_is_not_taken_over_beside_one_that_may_have_it_and_started_again(repeated_first: bool) -> None:
-    """All that is left of its predecessors is the last word of one that had the name before it, for a short lease."""
+def test_a_name_is_not_taken_from_a_restarted_instance_that_may_hold_it(repeated_first: bool) -> None:
+    """Of its predecessors, only the last announcement of a former holder with a short lease is left."""
     it = AnnouncerDriver(standby=True)
     it.others_say("former")
     it.others_say("former", term=1, lease_ms=3_000)
@@ -33,7 +33,7 @@ def test_a_name_is_not_taken_over_beside_one_that_may_have_it_and_started_again(
     assert it.now.mono_s > began_s + 30
 
 
-def test_of_three_that_may_have_the_name_all_must_be_silent_for_the_longest_lease_and_the_last_is_named() -> None:
+def test_all_possible_holders_must_be_silent_for_the_longest_lease_and_the_takeover_names_the_last() -> None:
     it = AnnouncerDriver(standby=True)
     it.others_say("removed")
     it.others_say("one", lease_ms=60_000)
@@ -50,7 +50,7 @@ def test_of_three_that_may_have_the_name_all_must_be_silent_for_the_longest_leas
     assert it.sent(Admitted)
 
 
-def test_a_claim_that_is_looked_up_after_its_lease_does_not_get_a_name_whose_holder_is_gone_from_the_topic() -> None:
+def test_a_claim_checked_after_its_lease_gets_no_name_whose_holder_is_gone_from_the_topic() -> None:
     it = AnnouncerDriver(standby=True)
     it.others_say("holder")
     it.hear()

@@ -30,7 +30,7 @@ def begun(**others: Any) -> Readiness:
 
 
 @pytest.mark.proves("F93")
-def test_it_is_ready_once_nothing_came_for_a_while() -> None:
+def test_it_is_ready_once_nothing_has_arrived_for_a_while() -> None:
     readiness = begun()
     readiness.observe(report(), at(1))
     assert readiness.wait_s(at(1)) == 10
@@ -40,7 +40,7 @@ def test_it_is_ready_once_nothing_came_for_a_while() -> None:
 
 
 @pytest.mark.proves("F93")
-def test_work_in_between_starts_the_wait_anew() -> None:
+def test_work_in_between_restarts_the_wait() -> None:
     readiness = begun()
     readiness.observe(report(), at(1))
     readiness.observe(report(State.IMPORTING, head_s=-9999), at(9))
@@ -49,7 +49,7 @@ def test_work_in_between_starts_the_wait_anew() -> None:
     assert readiness.check(at(20))
 
 
-def test_one_that_has_not_yet_read_what_was_there_at_its_start_is_not_idle() -> None:
+def test_a_subscriber_that_has_not_read_the_log_up_to_its_start_is_not_idle() -> None:
     readiness = begun()
     readiness.observe(report(caught_up=False), at(1))
     assert not readiness.check(at(200))
@@ -68,7 +68,7 @@ def test_on_a_busy_log_it_is_ready_at_the_first_young_package() -> None:
 
 @pytest.mark.proves("F93", "R3")
 @pytest.mark.parametrize("state", [State.BLOCKED, State.PAUSED, State.STAGED])
-def test_a_queue_that_stands_still_does_not_keep_it_out_of_service(state: State) -> None:
+def test_a_stuck_queue_does_not_keep_it_out_of_service(state: State) -> None:
     readiness = begun()
     readiness.observe(report(state), at(0))
     assert not readiness.check(at(9))
@@ -87,7 +87,7 @@ def test_a_package_that_keeps_failing_does_not_keep_it_out_of_service() -> None:
 
 
 @pytest.mark.proves("F93")
-def test_it_is_ready_after_a_time_whatever_happens() -> None:
+def test_it_is_ready_after_a_timeout_in_any_case() -> None:
     readiness = begun()
     readiness.observe(report(State.IMPORTING, head_s=-9999), at(0))
     assert readiness.wait_s(at(100)) == 200
@@ -97,7 +97,7 @@ def test_it_is_ready_after_a_time_whatever_happens() -> None:
 
 
 @pytest.mark.proves("W20")
-def test_one_that_is_ready_stays_so_and_is_never_forced_later() -> None:
+def test_a_ready_subscriber_stays_ready_and_is_never_forced_later() -> None:
     readiness = begun()
     readiness.observe(report(), at(0))
     assert readiness.check(at(10))
@@ -112,7 +112,7 @@ def test_one_that_is_ready_stays_so_and_is_never_forced_later() -> None:
 
 
 @pytest.mark.parametrize("day_s", [86_400.0, -86_400.0])
-def test_a_wrong_clock_makes_nobody_ready_and_keeps_nobody_from_it(day_s: float) -> None:
+def test_a_wrong_clock_neither_causes_nor_prevents_readiness(day_s: float) -> None:
     readiness = begun()
     now = at(1, clock_off_s=day_s)
     readiness.observe(report(State.IMPORTING, head_s=0), now)
@@ -121,7 +121,7 @@ def test_a_wrong_clock_makes_nobody_ready_and_keeps_nobody_from_it(day_s: float)
     assert readiness.reason == "forced"
 
 
-def test_time_does_not_count_before_it_has_begun() -> None:
+def test_time_before_the_start_does_not_count() -> None:
     readiness = Readiness(settings(standby=True))
     readiness.observe(report(), at(0))
     assert readiness.wait_s(at(0)) is None

@@ -69,7 +69,7 @@ def test_many_statuses_go_in_batches() -> None:
     assert sent(it) == [200, 400, 450]
 
 
-def test_statuses_that_come_one_by_one_wait_a_moment_for_each_other() -> None:
+def test_statuses_that_arrive_one_by_one_are_gathered_for_a_moment() -> None:
     it = status_sender()
     it.feed(pending(1, 1))
     it.done(Append)
@@ -80,7 +80,7 @@ def test_statuses_that_come_one_by_one_wait_a_moment_for_each_other() -> None:
     assert len(it.done(Append).records) == 8
 
 
-def test_a_failed_append_is_repeated_with_the_same_keys_ever_more_slowly() -> None:
+def test_a_failed_append_is_retried_with_the_same_keys_and_with_backoff() -> None:
     it = status_sender()
     it.feed(pending(1, 2))
     waits = []
@@ -95,7 +95,7 @@ def test_a_failed_append_is_repeated_with_the_same_keys_ever_more_slowly() -> No
     assert sent(it) == [2]
 
 
-def test_what_becomes_pending_during_an_append_is_told_sent_only_after_its_own() -> None:
+def test_statuses_that_become_pending_during_an_append_count_as_sent_only_after_their_own() -> None:
     it = status_sender()
     it.feed(pending(1, 5))
     it.feed(pending(4, 7))  # of a new importer, whose ledger knows that the first three were sent
@@ -106,7 +106,7 @@ def test_what_becomes_pending_during_an_append_is_told_sent_only_after_its_own()
     assert sent(it) == [5, 7]
 
 
-def test_nothing_pending_after_an_append_is_fine() -> None:
+def test_an_append_may_leave_nothing_pending() -> None:
     it = status_sender()
     it.feed(pending(1, 2))
     it.feed(pending(1, 0))
@@ -133,7 +133,7 @@ def test_an_importer_that_stopped_first_is_not_waited_for() -> None:
     assert it.stopped
 
 
-def test_an_importer_that_says_nothing_is_not_waited_for_for_ever() -> None:
+def test_a_silent_importer_is_not_waited_for_forever() -> None:
     it = status_sender()
     it.feed(Stopping())
     it.tick("goodbye")
@@ -141,7 +141,7 @@ def test_an_importer_that_says_nothing_is_not_waited_for_for_ever() -> None:
 
 
 @pytest.mark.proves("R18")
-def test_a_log_that_fails_does_not_hold_up_a_stop() -> None:
+def test_a_failing_log_does_not_delay_a_stop() -> None:
     it = status_sender()
     it.feed(pending(1, 2))
     it.feed(Stopping())
@@ -149,7 +149,7 @@ def test_a_log_that_fails_does_not_hold_up_a_stop() -> None:
     assert it.stopped
 
 
-def test_topics_are_looked_at_soon_after_the_start_and_again_whatever_comes_of_it() -> None:
+def test_topics_are_shortened_soon_after_the_start_and_again_whether_or_not_it_succeeded() -> None:
     it = status_sender()
     it.feed(Started())
     for answer in (Shortened({"callboard.discovery": 5000}), Shortened(problem="newer"), LogUnavailable("away")):
@@ -161,7 +161,7 @@ def test_topics_are_looked_at_soon_after_the_start_and_again_whatever_comes_of_i
     assert it.asks(ShortenTopics)
 
 
-def test_topics_that_are_left_to_others_are_not_looked_at() -> None:
+def test_topics_left_to_others_are_not_shortened() -> None:
     it = DecisionDriver(StatusSender(replace(settings(), shortening=None), Random(1)))
     it.feed(Started())
     assert "shorten" not in it.timers

@@ -40,7 +40,7 @@ def golden(offset: int, state: State = State.IDLE, *, editable: bool = True, **o
 
 
 def staged(*packages: int) -> ImporterDriver:
-    """A subscriber that has read packages from offset 10 on, and waits for its golden one."""
+    """A subscriber that has read packages from offset 10 on and waits for its golden subscriber."""
     it = ImporterDriver(golden=GOLDEN, batch_packages=8).arrive()
     it.read(*(package(offset) for offset in packages or (10, 11, 12)))
     return it
@@ -69,7 +69,7 @@ def test_a_package_waits_for_the_golden_subscribers_verdict_and_says_so() -> Non
 
 @pytest.mark.proves("F86", "F87")
 @pytest.mark.parametrize("status", [Status.IMPORTED, Status.SUPERSEDED, Status.HOOK_FAILED])
-def test_what_the_golden_subscriber_has_is_imported(status: Status) -> None:
+def test_a_package_that_the_golden_subscriber_imported_is_imported(status: Status) -> None:
     it = staged()
     hear(it, verdict(10, status))
     assert it.asked(ImportPackages).offsets == (10,)
@@ -77,7 +77,7 @@ def test_what_the_golden_subscriber_has_is_imported(status: Status) -> None:
 
 @pytest.mark.proves("F86", "F87", "W13")
 @pytest.mark.parametrize("status", [Status.REMOVED, Status.REMOVED_FAILED, Status.SKIPPED])
-def test_what_the_golden_subscriber_left_out_is_left_out_with_the_reason(status: Status) -> None:
+def test_a_package_that_the_golden_subscriber_left_out_is_left_out_with_the_reason(status: Status) -> None:
     it = staged()
     hear(it, verdict(10, status, "damaged"), verdict(11))
     assert it.done(ImportPackages).offsets == (11,)
@@ -86,7 +86,7 @@ def test_what_the_golden_subscriber_left_out_is_left_out_with_the_reason(status:
     assert line.reason == f"left out by edge-0 ({status.name.lower()}): damaged"
 
 
-def test_what_the_golden_subscriber_has_set_aside_waits() -> None:
+def test_a_package_that_the_golden_subscriber_quarantined_waits() -> None:
     it = staged()
     hear(it, verdict(10, Status.HELD, "disk full"))
     assert it.state()[0] is State.STAGED
@@ -96,7 +96,7 @@ def test_what_the_golden_subscriber_has_set_aside_waits() -> None:
 
 
 @pytest.mark.proves("W13")
-def test_nothing_is_concluded_from_verdicts_on_later_packages() -> None:
+def test_verdicts_on_later_packages_do_not_count_for_earlier_ones() -> None:
     it = staged()
     hear(it, verdict(11), verdict(12), said=golden(12))
     assert not it.asks(ImportPackages)
@@ -107,7 +107,7 @@ def test_nothing_is_concluded_from_verdicts_on_later_packages() -> None:
 
 
 @pytest.mark.proves("W13")
-def test_a_verdict_on_another_package_at_this_offset_is_none() -> None:
+def test_a_verdict_on_another_package_at_this_offset_does_not_count() -> None:
     it = staged()
     hear(it, verdict(10, package_id="of a log that was lost"))
     assert not it.asks(ImportPackages)
@@ -122,13 +122,13 @@ def test_a_verdict_on_another_package_at_this_offset_is_none() -> None:
         (golden(9, State.STOPPED), "edge-0 is stopped at offset 9"),
     ],
 )
-def test_the_reason_tells_what_is_the_matter_with_the_golden_subscriber(said: DiscoveryMessage, reason: str) -> None:
+def test_the_reason_says_what_is_wrong_with_the_golden_subscriber(said: DiscoveryMessage, reason: str) -> None:
     it = staged()
     hear(it, said=said)
     assert reason in it.state()[1]
 
 
-def test_a_golden_subscriber_that_nobody_heard_of_or_that_fell_silent_is_told() -> None:
+def test_the_reason_names_an_unknown_or_silent_golden_subscriber() -> None:
     it = staged()
     wanted = it.sent(VerdictsWanted)[-1]
     it.feed(Verdicts(offset=wanted.offset))
@@ -139,7 +139,7 @@ def test_a_golden_subscriber_that_nobody_heard_of_or_that_fell_silent_is_told() 
     assert "edge-0 was idle at offset 9 when last heard from, at 1970-01-01 00:16:40 UTC" in it.state()[1]
 
 
-def test_two_that_wait_for_each_other_say_so_in_the_same_words_however_often_they_hear_of_it() -> None:
+def test_two_subscribers_that_wait_for_each_other_keep_the_same_reason() -> None:
     it = staged()
     hear(it, said=golden(9, State.STAGED, golden=ME, reason="waits for me"))
     first = it.state()[1]
@@ -148,20 +148,20 @@ def test_two_that_wait_for_each_other_say_so_in_the_same_words_however_often_the
     assert it.state()[1] == first
 
 
-def test_the_reason_of_a_golden_one_that_is_staged_itself_is_not_repeated() -> None:
+def test_the_reason_of_a_golden_subscriber_that_is_staged_itself_is_not_repeated() -> None:
     it = staged()
     hear(it, said=golden(9, State.STAGED, golden="edge-00", reason="a long story"))
     assert it.state()[1].endswith("edge-0 is staged at offset 9: waits for the verdict of edge-00")
 
 
-def test_a_status_topic_that_cannot_be_read_is_told() -> None:
+def test_a_status_topic_that_cannot_be_read_is_reported() -> None:
     it = staged()
     it.feed(Verdicts(offset=10, problem="no route to the broker"))
     assert "the status topic cannot be read: no route to the broker" in it.state()[1]
 
 
 @pytest.mark.proves("R11")
-def test_a_missing_verdict_is_waived_by_command_for_one_package_also_after_a_restart() -> None:
+def test_a_command_waives_the_verdict_for_one_package_also_after_a_restart() -> None:
     it = staged()
     hear(it, said=golden(12))
     it.order(command(5, retry=RetryCommand(without_golden=True)))
@@ -172,7 +172,7 @@ def test_a_missing_verdict_is_waived_by_command_for_one_package_also_after_a_res
     assert again.asked(ImportPackages).offsets == (10,)
 
 
-def test_a_subscriber_without_a_golden_one_refuses_to_waive_it_and_has_no_watcher() -> None:
+def test_a_subscriber_without_a_golden_one_refuses_to_waive_and_has_no_watcher() -> None:
     it = ImporterDriver().arrive()
     it.read(package(10))
     it.order(command(5, retry=RetryCommand(without_golden=True)))
@@ -184,7 +184,7 @@ def test_a_subscriber_without_a_golden_one_refuses_to_waive_it_and_has_no_watche
     assert roles.GOLDEN_WATCHER in [actor.role for actor in actors(settings(golden=GOLDEN))]
 
 
-def test_verdicts_in_advance_are_used_without_asking_and_those_missing_are_asked_for_from_the_position_on() -> None:
+def test_verdicts_received_in_advance_are_used_and_missing_ones_requested_from_the_position_on() -> None:
     it = staged(10, 11, 12)
     hear(it, verdict(10), verdict(11))
     assert it.asked(ImportPackages).offsets == (10, 11)
@@ -193,13 +193,13 @@ def test_verdicts_in_advance_are_used_without_asking_and_those_missing_are_asked
     assert it.sent(VerdictsWanted)[-1] == VerdictsWanted(offset=12)
 
 
-def test_a_watcher_that_was_started_again_is_asked_again() -> None:
+def test_a_restarted_watcher_gets_the_request_again() -> None:
     it = staged()
     it.feed(PeerUp(roles.GOLDEN_WATCHER))
     assert it.sent(VerdictsWanted) == [VerdictsWanted(offset=10), VerdictsWanted(offset=10)]
 
 
-def test_a_package_that_is_addressed_past_the_golden_subscriber_does_not_wait_for_it() -> None:
+def test_a_package_not_addressed_to_the_golden_subscriber_does_not_wait_for_it() -> None:
     it = ImporterDriver(golden=GOLDEN, batch_packages=8).arrive()
     it.read(package(10, recipients=("edge-1", "edge-2")), package(11, recipients=("edge-0", "edge-1")))
     assert it.asked(ImportPackages).offsets == (10,)

@@ -1,4 +1,4 @@
-"""The golden watcher: the last word on each package, from the end of the status topic, in bounded memory."""
+"""The golden watcher: the last verdict on each package, from the end of the status topic, in bounded memory."""
 
 from random import Random
 
@@ -57,12 +57,12 @@ class Watching(DecisionDriver):
         self.announcements = [said()] if announcements is None else list(announcements)
 
     def want(self, offset: int) -> Verdicts:
-        """Ask for verdicts from there on; what is answered once both topics are read."""
+        """Ask for verdicts from there on; the answer once both topics are read."""
         self.feed(VerdictsWanted(offset=offset))
         return self.read()
 
     def read(self) -> Verdicts:
-        """Let it read whatever it wants of the topics, to their ends."""
+        """Let it read the topics to their ends."""
         for _ in range(20):
             for effect in [*self.open]:
                 self._answer(effect)
@@ -84,7 +84,7 @@ def offsets(verdicts: Verdicts) -> list[int]:
 
 
 @pytest.mark.proves("F87")
-def test_it_tells_the_golden_subscribers_verdicts_and_nobody_elses() -> None:
+def test_it_sends_only_the_verdicts_of_the_golden_subscriber() -> None:
     result = CommandResultMessage(
         subscriber_instance="g", subscriber=GOLDEN, command_id="c", command_offset=1, accepted=True
     )
@@ -95,7 +95,7 @@ def test_it_tells_the_golden_subscribers_verdicts_and_nobody_elses() -> None:
     assert verdicts.golden.offset == 6
 
 
-def test_it_says_nothing_before_both_topics_are_read_to_their_ends() -> None:
+def test_it_sends_nothing_before_both_topics_are_read_to_their_ends() -> None:
     it = Watching(told(4))
     it.feed(VerdictsWanted(offset=4))
     assert it.sent(Verdicts) == []
@@ -104,21 +104,21 @@ def test_it_says_nothing_before_both_topics_are_read_to_their_ends() -> None:
 
 
 @pytest.mark.proves("W13", "R12")
-def test_of_several_verdicts_the_one_with_the_highest_sequence_holds_in_whatever_order_they_come() -> None:
+def test_the_verdict_with_the_highest_sequence_holds_in_any_order_of_arrival() -> None:
     it = Watching(told(4, 9, Status.IMPORTED), told(4, 7, Status.REMOVED_FAILED))
     assert [status.status for status in it.want(4).verdicts] == [Status.IMPORTED]
     it.statuses.append(told(4, 12, Status.REMOVED))
     assert [status.status for status in it.read().verdicts] == [Status.REMOVED]
 
 
-def test_a_golden_subscriber_that_began_anew_has_the_last_word() -> None:
+def test_the_verdict_of_a_restarted_golden_subscriber_counts() -> None:
     announcements = (said(), said(State.STOPPED), said(instance="new"))
     statuses = (told(4, 90, Status.IMPORTED), told(4, 1, Status.REMOVED_FAILED, instance="new"))
     it = Watching(*statuses, announcements=announcements)
     assert [status.status for status in it.want(4).verdicts] == [Status.REMOVED_FAILED]
 
 
-def test_news_of_the_package_that_is_waited_for_comes_by_itself() -> None:
+def test_a_verdict_on_the_awaited_package_is_sent_unasked() -> None:
     it = Watching()
     it.want(4)
     it.statuses.append(told(4))
@@ -129,7 +129,7 @@ def test_news_of_the_package_that_is_waited_for_comes_by_itself() -> None:
     assert answer.golden.state is State.BLOCKED
 
 
-def test_what_is_behind_the_position_is_forgotten() -> None:
+def test_verdicts_behind_the_position_are_forgotten() -> None:
     it = Watching(*(told(offset, offset) for offset in range(50)))
     it.want(40)
     decision = it.decision
@@ -137,7 +137,7 @@ def test_what_is_behind_the_position_is_forgotten() -> None:
     assert len(decision._table) == 10
 
 
-def test_verdicts_that_memory_has_no_room_for_are_read_again_when_their_turn_comes() -> None:
+def test_verdicts_that_do_not_fit_in_memory_are_read_again_when_needed() -> None:
     it = Watching(*(told(offset, offset + 1) for offset in range(1000)), most=100)
     seen = []
     for offset in range(0, 1000, 50):
@@ -149,20 +149,20 @@ def test_verdicts_that_memory_has_no_room_for_are_read_again_when_their_turn_com
 
 
 @pytest.mark.proves("W13")
-def test_a_later_word_on_a_package_counts_even_if_many_came_between() -> None:
+def test_a_later_verdict_on_a_package_counts_even_after_many_others() -> None:
     statuses = [told(5, 1, Status.REMOVED_FAILED), *(told(offset, offset) for offset in range(6, 500)), told(5, 600)]
     verdicts = Watching(*statuses, most=10).want(5)
     assert verdicts.verdicts[0].status is Status.IMPORTED
 
 
-def test_an_instance_that_is_refused_the_name_does_not_speak_for_the_golden_one() -> None:
+def test_verdicts_of_an_instance_that_is_refused_the_name_do_not_count() -> None:
     it = Watching(announcements=(said(State.IMPORTING), said(State.STOPPED, instance="rival")))
     answer = it.want(4)
     assert answer.golden is not None
     assert answer.golden.state is State.IMPORTING
 
 
-def test_a_topic_that_cannot_be_read_is_told_and_read_again() -> None:
+def test_a_topic_that_cannot_be_read_is_reported_and_read_again() -> None:
     it = Watching()
     it.feed(VerdictsWanted(offset=4))
     (find,) = [effect for effect in it.open if effect == FindBounds(TOPICS.status)]
@@ -181,7 +181,7 @@ def test_it_stops_at_once() -> None:
     assert it.stopped
 
 
-def test_a_table_that_starts_over_keeps_nothing() -> None:
+def test_a_reset_table_keeps_nothing() -> None:
     table = VerdictTable(2)
     for offset in range(5):
         table.add(told(offset), offset)

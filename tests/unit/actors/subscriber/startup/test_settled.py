@@ -1,4 +1,4 @@
-"""Who waits until everything is done is told what is not, and does not wait for what cannot come."""
+"""A wait until all is settled reports what is not, and does not wait for what cannot happen."""
 
 from dataclasses import replace
 
@@ -29,7 +29,7 @@ def answers(it: ImporterDriver) -> list[Settled]:
     return [answer for _, answer in it.replies() if isinstance(answer, Settled)]
 
 
-def test_what_was_given_up_held_or_left_without_its_hook_is_in_the_answer() -> None:
+def test_packages_given_up_held_or_without_their_hook_are_in_the_answer() -> None:
     hook = HookDue(offset=5, publisher="site", package_id="p5", kind=Kind.ADD, attempts=HOPE_CALLS, last_error="away")
     ledger = replace(
         LEDGER,
@@ -56,7 +56,7 @@ def test_what_was_given_up_held_or_left_without_its_hook_is_in_the_answer() -> N
     assert it.report().left == (3, 4, 5, 6)
 
 
-def test_a_package_that_blocks_is_an_answer_at_once() -> None:
+def test_a_blocking_package_is_reported_at_once() -> None:
     it = asked(ImporterDriver().arrive(), end=11)
     it.read(package(10))
     assert answers(it) == []
@@ -66,14 +66,14 @@ def test_a_package_that_blocks_is_an_answer_at_once() -> None:
     assert "its digest differs" in answer.announcement.reason
 
 
-def test_a_package_that_is_tried_again_may_still_succeed() -> None:
+def test_a_package_that_is_retried_is_waited_for() -> None:
     it = asked(ImporterDriver().arrive(), end=11)
     it.read(package(10))
     it.fail(ImportPackages, CallboardError("no space"))
     assert answers(it) == []
 
 
-def test_a_pause_is_an_answer_only_if_something_is_left_to_import() -> None:
+def test_a_pause_is_reported_only_if_something_is_left_to_import() -> None:
     it = ImporterDriver().arrive(replace(LEDGER, paused_by="ann"))
     (answer,) = answers(asked(it, LEDGER.offset + 1))
     assert answer.reached
@@ -111,7 +111,7 @@ def said(state: State, attempts: int = 0) -> DiscoveryMessage:
     )
 
 
-def test_the_command_line_waits_for_what_may_come_and_no_longer() -> None:
+def test_the_command_line_waits_only_for_what_can_still_happen() -> None:
     assert not hopeless(said(State.RETRYING, 2), 100.0, -1)
     assert hopeless(said(State.RETRYING, 3), 0.0, -1)
     assert not hopeless(said(State.RETRYING, 3), 100.0, 5), "it is given up by itself"
@@ -121,6 +121,6 @@ def test_the_command_line_waits_for_what_may_come_and_no_longer() -> None:
     assert not hopeless(said(State.THROTTLED), 1000.0, -1), "it moves"
 
 
-def test_a_ledger_without_failures_leaves_nothing() -> None:
+def test_a_ledger_without_failures_reports_nothing() -> None:
     it = ImporterDriver().arrive(Ledger(instance="me", subscriber="edge-1"))
     assert it.report().left == ()

@@ -56,13 +56,13 @@ def test_a_position_that_cannot_be_stored_is_not_read_from() -> None:
     assert it.sent(PackagesWanted)[0].start == 5
 
 
-def test_a_subscriber_that_was_there_before_goes_on_behind_its_stored_position() -> None:
+def test_a_restarted_subscriber_continues_after_its_stored_position() -> None:
     it = ImporterDriver(start="latest").arrive()
     assert it.sent(PackagesWanted)[0].start == 10
     assert not it.asks(SaveLedger)
 
 
-def test_an_instance_whose_name_is_not_stored_does_not_speak() -> None:
+def test_an_instance_whose_name_is_not_stored_announces_nothing() -> None:
     it = ImporterDriver()
     it.done(OpenRepository, None)
     it.feed(PeerUp(roles.ANNOUNCER))
@@ -71,7 +71,7 @@ def test_an_instance_whose_name_is_not_stored_does_not_speak() -> None:
     assert it.sent(Report)[0].announcement.subscriber_instance == saved.ledger.instance
 
 
-def test_nothing_is_looked_at_before_the_repository_is_open_even_if_the_name_is_granted_first() -> None:
+def test_nothing_is_read_before_the_repository_is_open_even_if_the_name_is_granted_first() -> None:
     it = ImporterDriver(start="latest")
     it.fail(OpenRepository, RepositoryBusy("not yet"))
     it.feed(Admitted())
@@ -90,7 +90,7 @@ def test_nothing_is_read_before_the_name_is_granted() -> None:
     assert it.sent(Report)[0].announcement.subscriber_instance == "me"
 
 
-def test_a_repository_that_its_predecessor_still_holds_is_tried_again_for_a_while() -> None:
+def test_a_repository_held_by_its_predecessor_is_retried_for_a_while() -> None:
     it = ImporterDriver()
     for _ in range(9):
         it.fail(OpenRepository, RepositoryBusy("held by process 7"))
@@ -120,7 +120,7 @@ def test_a_repository_of_a_newer_version_ends_the_agent_at_once() -> None:
     [None, replace(LEDGER, instance="another"), replace(LEDGER, offset=3)],
     ids=["emptied", "exchanged", "set back"],
 )
-def test_a_repository_that_was_changed_behind_its_back_is_never_gone_on_with(found: Ledger | None) -> None:
+def test_a_repository_changed_by_another_process_ends_the_agent(found: Ledger | None) -> None:
     it = ImporterDriver().arrive()
     it.read(package(10))
     it.fail(ImportPackages, RepositoryUnavailable("folder gone"))
@@ -131,7 +131,7 @@ def test_a_repository_that_was_changed_behind_its_back_is_never_gone_on_with(fou
     assert not it.open
 
 
-def test_a_cloned_repository_keeps_its_place_and_becomes_an_instance_of_its_own() -> None:
+def test_a_cloned_repository_keeps_its_position_and_becomes_another_instance() -> None:
     it = ImporterDriver().arrive(replace(LEDGER, subscriber="edge-0", clears=(Watermark(publisher="", offset=99),)))
     it.read(package(10))
     attempt = it.asked(ImportPackages).attempt
@@ -163,7 +163,7 @@ def test_a_position_that_the_log_does_not_have_is_a_gap_with_a_reason(
 
 
 @pytest.mark.parametrize(("first", "end", "log_id"), [(15, 50, LOG), (1, 8, LOG), (1, 50, "log-2")])
-def test_by_policy_a_gap_is_passed_and_the_new_position_stored_first(first: int, end: int, log_id: str) -> None:
+def test_by_policy_a_gap_is_skipped_after_the_new_position_is_stored(first: int, end: int, log_id: str) -> None:
     it = ImporterDriver(on_gap="earliest")
     it.done(OpenRepository, LEDGER)
     it.feed(Admitted())
@@ -176,7 +176,7 @@ def test_by_policy_a_gap_is_passed_and_the_new_position_stored_first(first: int,
 
 
 @pytest.mark.proves("F10", "W11")
-def test_what_was_cleared_on_one_log_is_not_cleared_on_its_replacement() -> None:
+def test_a_clear_on_one_log_does_not_apply_to_its_replacement() -> None:
     it = ImporterDriver(on_gap="earliest")
     it.done(OpenRepository, replace(LEDGER, clears=(Watermark(publisher="", offset=500),)))
     it.feed(Admitted())
@@ -200,7 +200,7 @@ def test_a_gap_that_opens_while_reading_is_found_once_the_running_import_has_end
     assert "packages 11 to 14 were trimmed" in it.state()[1]
 
 
-def test_a_gap_that_turns_out_to_be_none_costs_one_look() -> None:
+def test_a_false_gap_takes_one_check() -> None:
     it = ImporterDriver().arrive()
     it.feed(PackagesUnavailable(start=10, obstacle=Obstacle.OUT_OF_RANGE, reason="odd"))
     it.find_bounds()
@@ -209,7 +209,7 @@ def test_a_gap_that_turns_out_to_be_none_costs_one_look() -> None:
 
 
 @pytest.mark.proves("F101", "W23")
-def test_a_log_that_is_away_is_named_and_waited_for() -> None:
+def test_an_unavailable_log_is_named_and_waited_for() -> None:
     it = ImporterDriver()
     it.done(OpenRepository, LEDGER)
     it.feed(Admitted())
@@ -225,10 +225,10 @@ def test_a_log_that_is_away_is_named_and_waited_for() -> None:
     assert it.state()[0] is State.IMPORTING
 
 
-def test_commands_are_asked_for_only_when_the_position_is_known_and_from_the_stored_place() -> None:
+def test_commands_are_requested_from_the_stored_offset_once_the_position_is_known() -> None:
     it = ImporterDriver(editable=True)
     it.feed(PeerUp(roles.COMMAND_HANDLER))
-    it.order(clear(50, at=5))  # said to a predecessor; obeyed now, it would be judged by a ledger that is not known
+    it.order(clear(50, at=5))  # for a predecessor; the ledger to judge it by is not known yet
     it.done(OpenRepository, replace(LEDGER, command_log_id=COMMANDS, command_offset=3))
     it.feed(Admitted())
     assert it.sent(CommandsWanted) == []
@@ -239,9 +239,9 @@ def test_commands_are_asked_for_only_when_the_position_is_known_and_from_the_sto
 
 
 @pytest.mark.proves("R2")
-def test_a_clear_given_while_it_was_away_is_heard_before_the_first_import() -> None:
+def test_a_clear_given_while_the_subscriber_was_down_takes_effect_before_the_first_import() -> None:
     it = ImporterDriver(editable=True)
-    it.feed(CommandsRead())  # said to a predecessor
+    it.feed(CommandsRead())  # for a predecessor
     it.done(OpenRepository, LEDGER)
     it.feed(Admitted())
     it.find_bounds()
@@ -254,15 +254,15 @@ def test_a_clear_given_while_it_was_away_is_heard_before_the_first_import() -> N
     assert it.asked(ImportPackages).offset == 11
 
 
-def test_a_command_that_is_not_understood_does_not_hold_up_imports() -> None:
+def test_a_command_of_a_newer_version_does_not_delay_imports() -> None:
     it = ImporterDriver()
     it.done(OpenRepository, LEDGER)
     it.feed(Admitted())
     it.find_bounds()
     it.read(package(10))
-    it.feed(CommandsBlocked(offset=7, reason="no command is obeyed: upgrade"))
+    it.feed(CommandsBlocked(offset=7, reason="no command is carried out: upgrade"))
     assert it.asked(ImportPackages).offset == 10
-    assert it.state() == (State.IMPORTING, "no command is obeyed: upgrade")
+    assert it.state() == (State.IMPORTING, "no command is carried out: upgrade")
 
 
 KNOWN = replace(LEDGER, record_id="9")
@@ -279,7 +279,7 @@ def compared(*records: Record, **settings: Any) -> ImporterDriver:
     return it
 
 
-def test_the_record_at_the_position_is_the_one_that_was_processed() -> None:
+def test_the_record_at_the_position_must_be_the_one_that_was_processed() -> None:
     it = compared(package(9))
     assert [wish.start for wish in it.sent(PackagesWanted)] == [10]
 
@@ -294,14 +294,14 @@ def test_another_copy_of_the_log_that_has_grown_past_the_position_is_a_gap(found
     assert it.sent(PackagesWanted) == []
 
 
-def test_another_copy_of_the_log_is_imported_from_its_start_if_that_is_the_policy() -> None:
+def test_by_policy_another_copy_of_the_log_is_imported_from_its_start() -> None:
     it = compared(replace(package(8), offset=9), on_gap="earliest")
     (saved,) = it.save_all()
     assert (saved.ledger.offset, saved.ledger.record_id) == (0, "")
     assert it.sent(PackagesWanted)[-1].start == 1
 
 
-def test_a_position_that_cannot_be_compared_now_is_compared_later() -> None:
+def test_a_position_that_cannot_be_checked_now_is_checked_later() -> None:
     it = ImporterDriver()
     it.done(OpenRepository, KNOWN)
     it.feed(Admitted())
