@@ -26,16 +26,21 @@ MS_BETWEEN = 40
 Appended = tuple[int, int, MemberEvent]
 
 
-def cluster(members: int) -> ClusterState:
-    """The state after these have joined, with ten properties each."""
-    state = EMPTY
+def founding(members: int) -> list[MemberEvent]:
+    """What makes a cluster of these members, with ten properties each."""
     properties = tuple((f"property-{number}", "a value of some length") for number in range(10))
     found = AdminMessage(instance="ann", incarnation="1", seq=1, base=-1, configure=ClusterSettings(cluster_id="c"))
     joins = [
         JoinMessage(instance=f"host-{number}", incarnation=f"life-{number}", seq=1, properties=properties)
         for number in range(members)
     ]
-    for offset, event in enumerate([found, *joins]):
+    return [found, *joins]
+
+
+def cluster(members: int) -> ClusterState:
+    """The state after these have joined."""
+    state = EMPTY
+    for offset, event in enumerate(founding(members)):
         state, verdict = step(state, offset, offset, event)
         assert verdict.accepted
     return state

@@ -1,0 +1,75 @@
+"""The cost of a cluster of 200 members, at rest and when one leaves or crashes.
+
+Usage: ``python benchmarks/large_cluster.py [--members 200] [--profile default] [--seconds 60]``, 5 minutes.
+
+The members are in four processes, and have a log in SQLite. Each has its own handle on the log, and reads, decodes and
+judges every record; none shares what it read. Measured are the processor time of all, the records that they append, and
+the time until the listeners of all others were told ``topology_changed``.
+"""
+
+import argparse
+import asyncio
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from members import Cluster, Process
+from report import Report
+
+from callboard.backends.logs.sqlite import SqliteLog
+from callboard.messages.topics import control_topic
+
+BULK = 2
+"""Processes with all members but two: as many as there are cores."""
+SETTLES_S = 3.0
+
+
+async def end_of(folder: Path) -> int:
+    log = SqliteLog(folder)
+    try:
+        return (await log.bounds(control_topic())).end
+    finally:
+        await log.close()
+
+
+def main(members: int, profile: str, seconds: float) -> None:
+    report = Report("large_cluster")
+    names = [f"m{number}" for number in range(members)]
+    groups = [*(names[each:-2:BULK] for each in range(BULK)), [names[-2]], [names[-1]]]
+    with tempfile.TemporaryDirectory() as folder:
+        log = Path(folder, "board.db")
+        with Cluster(f"sqlite:///{log}", Path(folder), groups, profile=profile, min_event_delay_s=0.0) as cluster:
+
+            def cost(work: Callable[[], object]) -> tuple[float, float, int]:
+                """Seconds, processor time of those that stay, and records of this."""
+                began_s, cpu_s, end = time.monotonic(), cluster.cpu_s(), asyncio.run(end_of(log))
+                work()
+                return time.monotonic() - began_s, cluster.cpu_s() - cpu_s, asyncio.run(end_of(log)) - end
+
+            cluster.agreed(members)
+            took_s, cpu_s, records = cost(lambda: cluster.run(seconds))
+            whose = f"{members} members, profile {profile}"
+            report.row(f"at rest, {whose}", [cpu_s / took_s], unit="cores", note="goal: less than 0.5")
+            report.row(f"at rest, {whose}", [records / took_s], unit="records/s")
+            for name, strike in ((names[-1], Process.leave), (names[-2], Process.crash)):
+                process, began_ns = cluster.dismiss(name), time.monotonic_ns()
+                strike(process)
+                left = sum(len(each.names) for each in cluster.processes)
+                took_s, cpu_s, records = cost(lambda left=left, began_ns=began_ns: cluster.agreed(left, began_ns))
+                how = f"{strike.__name__} of one, {whose}"
+                report.row(f"{how}: changed at all others", [took_s], unit="s", note="less is better")
+                report.row(f"{how}: meanwhile", [cpu_s], unit="s of processor time")
+                report.row(f"{how}: meanwhile", [records], unit="records")
+                cluster.run(SETTLES_S)
+    report.write()
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--members", type=int, default=200)
+    parser.add_argument("--profile", default="default")
+    parser.add_argument("--seconds", type=float, default=60.0)
+    parser.add_argument("--quick", action="store_true", help="20 members, 5 seconds")
+    chosen = parser.parse_args()
+    main(*((20, chosen.profile, 5.0) if chosen.quick else (chosen.members, chosen.profile, chosen.seconds)))
