@@ -98,7 +98,7 @@ lint: $(VENV)/.ready-lint ## Check style, types, layers and generated code.
 	@$(BIN)/lint-imports --no-logo
 	@$(GENERATE) --check
 
-bench: $(VENV)/.ready-test ## Run the benchmarks, 8 minutes on 2 idle cores, or less with ARGS=--quick.
+bench: $(VENV)/.ready-test ## Run the benchmarks, half an hour on 2 idle cores, or less with ARGS=--quick.
 	@set -e; for file in $$(grep -l '__main__' benchmarks/*.py | grep -v 'plot.py\|spark_'); do \
 	  echo "== $$file"; $(BIN)/python "$$file" $(ARGS); \
 	done

@@ -15,7 +15,7 @@ from callboard import Callboard, LeadershipLost, Member, TopologyEvent, Topology
 SPAWN = get_context("spawn")
 LEADS = "leads"
 AGREED = (TopologyEventKind.INIT, TopologyEventKind.CHANGED)
-AT_ONCE = 10
+AT_ONCE = 100
 """Members of one process that join before the next ones do."""
 MET_S = 300.0
 TICK_S = 0.01
