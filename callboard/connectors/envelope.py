@@ -14,7 +14,6 @@ from callboard.connectors.keys import ConnectorKey, KeyRing
 from callboard.errors import RequestRefused, Undecodable
 from callboard.messages.codec import decode, encode
 from callboard.messages.event import replaced
-from callboard.messages.signing import is_key_name
 from callboard.messages.topology.connector_messages import Announcement, Envelope
 from callboard.messages.topology.limits import check_name, demand
 
@@ -58,43 +57,49 @@ class Opened:
 
 
 def sealed(key: ConnectorKey | None, route: Route, envelope: Envelope, announcement: Announcement) -> bytes:
-    """The bytes of the envelope with the announcement in it, encrypted with the key, if there is one.
+    """The bytes of the envelope with the announcement in it; with a key, all of it encrypted in another envelope.
 
     Raises ``RequestRefused`` if the sender's own cluster is too large to be announced.
     """
-    text = packed(announcement)
-    envelope = replaced(envelope, key_id=key.id if key else "")
-    if key:
-        text = key.cipher(route.direction).encrypt(envelope.nonce, text, _associated(route, envelope))
-    return encode(replaced(envelope, sealed=text))
+    inner = encode(replaced(envelope, sealed=packed(announcement)))
+    if key is None:
+        return inner
+    outer = Envelope(
+        protocol=envelope.protocol, key_id=key.id, sender="", receiver="", sent_ms=0, counter=0, nonce=envelope.nonce,
+        sealed=b"",
+    )  # fmt: skip
+    text = key.cipher(route.direction).encrypt(outer.nonce, inner, _associated(route, outer))
+    return encode(replaced(outer, sealed=text))
 
 
 def opened(ring: KeyRing, route: Route, body: bytes, certified: Collection[str] | None = None) -> Opened:
     """Open an envelope, from one with a certificate for these names; None where certificates do not count.
 
     Raises ``Undecodable`` if it was not sealed for this route with a key of the ring, by one who may speak as its
-    sender.
+    sender. Of another protocol, only the outer envelope is opened.
     """
     demand(len(body) <= BODY_BYTES_MAX, f"it has {len(body)} bytes, and the most is {BODY_BYTES_MAX}")
     envelope = decode(Envelope, body)
-    _check(envelope)
     key = ring.by_id.get(envelope.key_id)
-    text = envelope.sealed
-    if ring.by_id:
-        demand(key is not None, f"it is sealed with key {envelope.key_id!r}, which is not known here")
-        assert key is not None
-        try:
-            text = key.cipher(route.direction).decrypt(envelope.nonce, text, _associated(route, envelope))
-        except InvalidTag as error:
-            raise Undecodable(f"it was altered, or the key {envelope.key_id!r} is another one there") from error
-    else:
-        demand(not envelope.key_id, f"it is sealed with key {envelope.key_id!r}, and there are no keys here")
+    demand(bool(key) == bool(ring.by_id or envelope.key_id), f"its key {envelope.key_id!r:.80} is not known here")
+    inner = _decrypted(key, route, envelope) if key else body
+    if envelope.protocol != PROTOCOL:
+        return Opened(envelope, Announcement(), key)
+    envelope = decode(Envelope, inner)
+    _check(envelope)
     sender = envelope.sender.partition(":")[0]
     demand(
         ring.believes(key, sender, certified), f"its key or certificate is not that of {sender}; check peers and tls"
     )
-    announcement = Announcement() if envelope.protocol != PROTOCOL else unpacked(text)
-    return Opened(envelope, announcement, key)
+    return Opened(envelope, unpacked(envelope.sealed), key)
+
+
+def _decrypted(key: ConnectorKey, route: Route, outer: Envelope) -> bytes:
+    _check_nonce(outer)
+    try:
+        return key.cipher(route.direction).decrypt(outer.nonce, outer.sealed, _associated(route, outer))
+    except InvalidTag as error:
+        raise Undecodable(f"it was altered, or the key {key.id!r} is another one there") from error
 
 
 def packed(announcement: Announcement) -> bytes:
@@ -139,12 +144,15 @@ def _plain_bytes_max(text: bytes) -> int:
 
 def _check(envelope: Envelope) -> None:
     """Refuse ids that could do harm where they are logged or compared, before anything else is done with them."""
-    demand(not envelope.key_id or is_key_name(envelope.key_id), "the key has an invalid name")
     check_name("sender", envelope.sender.partition(":")[0])
     for address in (envelope.sender, envelope.receiver):
         demand(":" not in address or bool(_ADDRESS.fullmatch(address)), f"{address!r:.80} is not an address")
-    demand(len(envelope.nonce) == NONCE_BYTES, f"the nonce has {len(envelope.nonce)} bytes")
+    _check_nonce(envelope)
     demand(envelope.sent_ms >= 0 and envelope.counter >= 0, "the time or the counter is negative")
+
+
+def _check_nonce(envelope: Envelope) -> None:
+    demand(len(envelope.nonce) == NONCE_BYTES, f"the nonce has {len(envelope.nonce)} bytes")
 
 
 def _associated(route: Route, envelope: Envelope) -> bytes:

@@ -20,7 +20,7 @@ from callboard.messages.topology.connector_messages import Announcement, Envelop
 from tests.connectors.parties import OLD, OTHER, PATH, Party, Stranger, eventually, relayed, run
 from tests.unit.actors.topology.test_announcements import cluster, said
 
-MARKS = [b"a-other", b"a-secret-note", b"b-other", b"log-a", b"log-b"]
+MARKS = [b"a-0", b"b-0", b"a-other", b"a-secret-note", b"b-other", b"log-a", b"log-b"]
 
 
 @pytest.mark.proves("T76")
@@ -33,7 +33,7 @@ async def test_nothing_that_is_announced_is_readable_on_the_wire():
             await eventually(lambda: a.knows and b.knows)
         wire = relay.sent + relay.got
         assert len(relay.bodies()) >= 3
-    assert b"a-0" in wire  # the sender's id may be read
+    assert OLD.id.encode() in wire  # the name of the key may be read
     assert not [mark for mark in MARKS if mark in wire]
     assert not [at for at in range(len(wire)) if inflates(wire[at:])]
 
@@ -79,7 +79,7 @@ def garbage(good: bytes) -> dict[str, bytes]:
         "another time": encode(replaced(envelope, sent_ms=envelope.sent_ms + 1)),
         "another counter": encode(replaced(envelope, counter=envelope.counter + 1)),
         "another sender": encode(replaced(envelope, sender="a-0")),
-        "another receiver": encode(replaced(envelope, receiver=envelope.receiver.replace("b-0", "c-0"))),
+        "another receiver": encode(replaced(envelope, receiver="c-0:" + "0" * 32)),
         "another protocol": encode(replaced(envelope, protocol=3)),
         "too many bytes": good + bytes(BODY_BYTES_MAX),
     }
@@ -197,6 +197,14 @@ async def test_an_impossible_announcement_is_not_accepted(unfit):
         stranger = Stranger()
         assert await stranger.status(b, stranger.sealed(b, said(unfit))) == 400
         assert b.knows == {}
+
+
+@pytest.mark.parametrize("name", ["", "<script>", "a b", "x" * 101, "a-0:", "\n"])
+@run
+async def test_an_id_that_is_none_is_not_accepted_even_from_one_with_the_key(name):
+    async with Party("b") as b:
+        stranger = Stranger(name)
+        assert await stranger.status(b, stranger.sealed(b, said(cluster("evil", "evil-0")))) == 404
 
 
 @run

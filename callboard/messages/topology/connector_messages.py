@@ -45,8 +45,9 @@ class Announcement(Event):
 class Envelope(Event):
     """The body of a request or answer between ``sender`` and ``receiver``.
 
-    ``counter`` grows with each request of a sender, and is the request's in an answer. ``sealed`` is an
-    ``Announcement``, compressed and then encrypted with the key ``key_id``; without one it is only compressed.
+    ``counter`` grows with each request of a sender, and is the request's in an answer. ``sealed`` is a compressed
+    ``Announcement``. With a key, the whole envelope is encrypted, and is ``sealed`` in an outer one, in which only
+    ``protocol``, ``key_id`` and ``nonce`` are filled in.
     """
 
     protocol: int
