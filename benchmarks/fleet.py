@@ -79,7 +79,7 @@ class Half:
 
 
 def subscribers(folder: Path, names: list[str], into_folders: bool, pipe: Connection) -> None:
-    """Run the subscribers until the pipe closes; answer whatever comes through it with what they have done."""
+    """Run the subscribers until the pipe closes; answer each message from it with what they have done."""
     asyncio.run(_subscribers(folder, names, into_folders, pipe))
 
 

@@ -59,7 +59,7 @@ class Appends:
         return asyncio.run(self._ours(folder))
 
     async def _ours(self, folder: Path) -> float:
-        commits, commit = 0, writer.Writer._commit  # noqa: SLF001 - how many commits is asked of nobody else
+        commits, commit = 0, writer.Writer._commit  # noqa: SLF001 - nothing public counts the commits
 
         def counted(self: writer.Writer, group: list[writer.Work]) -> tuple[list[object], int]:
             nonlocal commits

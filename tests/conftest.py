@@ -24,7 +24,7 @@ from tests.budget import Budget
 from tests.warm_start import WarmStart
 
 GRACE_S = 30.0
-"""How long after a test its threads and processes may take to end: some are told to, but not waited for."""
+"""How long after a test its threads and processes may take to end: some are asked to end, but not waited for."""
 
 POLL_S = 0.01
 
@@ -160,7 +160,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 class _Witness:
-    """Notes what became of each test, whatever its parameters are. Of those that do not run now it knows the last time,
+    """Notes the outcome of each test, over all its parameters. Of those that do not run now it knows the last time,
     so that the page can be written in several runs.
     """
 

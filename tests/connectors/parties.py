@@ -83,7 +83,7 @@ class Party:
         await self.connectors.__aexit__(None, None, None)
 
     async def restart(self) -> None:
-        """End without telling the neighbours, and begin again at the same port."""
+        """End without notifying the neighbours, and start again on the same port."""
         port = self.connectors.port
         self.connectors._connectors = []
         await self.connectors.__aexit__(None, None, None)

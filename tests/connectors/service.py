@@ -13,7 +13,7 @@ from callboard.connectors import Connectors, ConnectorSettings
 
 
 def serve(folder: Path, name: str, cluster: str, settings: ConnectorSettings, pipe: Connection) -> None:
-    """Run until ordered to end."""
+    """Run until it is asked to end."""
     die_with_parent()
     asyncio.run(_serve(folder, name, cluster, settings, pipe))
 

@@ -44,7 +44,7 @@ def haproxy() -> str:
 
 @asynccontextmanager
 async def proxied(authority: Authority, ports: dict[str, int]) -> AsyncIterator[str]:
-    """The URL of a proxy before these instances."""
+    """The URL of a proxy in front of these instances."""
     tls = authority.issue("proxy", authority, *ports)
     both = authority.folder / "proxy-both.pem"
     both.write_bytes(tls.certificate.read_bytes() + tls.private_key.read_bytes())
@@ -64,7 +64,7 @@ async def proxied(authority: Authority, ports: dict[str, int]) -> AsyncIterator[
 
 
 @run
-async def test_clusters_exchange_announcements_through_it(tmp_path):
+async def test_clusters_exchange_announcements_through_a_proxy(tmp_path):
     authority = Authority(tmp_path, "ours")
     async with (
         Party("b", allow=("127.0.0.1",), proxies=(PROXY,)) as b,
@@ -78,7 +78,7 @@ async def test_clusters_exchange_announcements_through_it(tmp_path):
 
 
 @run
-async def test_the_address_of_its_client_decides_and_not_what_that_claims(tmp_path):
+async def test_the_client_address_is_the_one_that_the_proxy_saw_and_not_a_claimed_one(tmp_path):
     authority = Authority(tmp_path, "ours")
     async with (
         Party("b", allow=("127.0.0.1",), proxies=(PROXY,)) as b,
@@ -96,7 +96,7 @@ async def test_the_address_of_its_client_decides_and_not_what_that_claims(tmp_pa
 
 
 @run
-async def test_before_several_members_it_keeps_a_client_with_one_and_then_with_another(tmp_path):
+async def test_a_proxy_of_several_members_keeps_a_client_with_one_and_falls_back_to_another(tmp_path):
     authority = Authority(tmp_path, "ours")
     async with Party("b") as one, Party("b") as other:
         other.cluster, other.name = one.cluster, "b-other"

@@ -16,7 +16,7 @@ def unused() -> str:
 
 @pytest.mark.proves("T63")
 @run
-async def test_one_exchange_tells_both_sides():
+async def test_one_exchange_informs_both_sides():
     async with Party("b", timing=SLOW) as b, Party("a", b.url, listens=False, timing=SLOW) as a:
         await eventually(lambda: a.knows and b.knows)
         assert (a.knows, b.knows) == ({"b": "0"}, {"a": "0"})
@@ -27,7 +27,7 @@ async def test_one_exchange_tells_both_sides():
 
 @pytest.mark.proves("T64")
 @run
-async def test_a_chain_a_star_and_a_ring_come_to_know_all():
+async def test_every_cluster_of_a_chain_a_star_or_a_ring_comes_to_know_all_others():
     async with (
         Party("a") as a, Party("b", a.url) as b, Party("c", b.url) as c, Party("d", b.url) as d,
         Party("e", d.url, a.url) as e,
@@ -48,7 +48,7 @@ async def test_a_change_is_announced_at_once_and_passed_on():
 
 
 @run
-async def test_the_service_is_told_of_changes_only():
+async def test_the_service_is_notified_of_changes_only():
     async with Party("b", timing=PATIENT) as b, Party("a", b.url, timing=PATIENT) as a:
         await eventually(lambda: a.knows)
         a.change()
@@ -77,7 +77,7 @@ async def test_a_process_that_crashes_is_forgotten_when_its_announcement_expires
         a = Party("a", b.url, listens=False)
         async with a:
             await eventually(lambda: b.knows)
-            a.connectors._connectors.clear()  # it tells nobody
+            a.connectors._connectors.clear()  # it notifies no neighbour
         assert b.knows
         await eventually(lambda: not b.knows)
 
@@ -99,7 +99,7 @@ async def test_a_server_that_crashes_is_forgotten_and_found_again_when_it_is_bac
 
 @pytest.mark.proves("T81")
 @run
-async def test_the_first_url_that_works_is_used_and_the_first_one_again_when_it_returns():
+async def test_the_first_url_that_works_is_used_and_an_earlier_one_again_when_it_returns():
     gone = unused()
     async with Party("spare") as spare, Party("a", (gone, spare.url), listens=False) as a:
         await eventually(lambda: a.knows == {"spare": "0"} and spare.knows)
@@ -115,7 +115,7 @@ async def test_the_first_url_that_works_is_used_and_the_first_one_again_when_it_
 
 @pytest.mark.proves("T67")
 @run
-async def test_a_url_that_leads_back_to_its_own_process_is_asked_once_and_never_again():
+async def test_a_url_that_leads_back_to_its_own_process_is_not_asked_again():
     here = unused()
     async with Party("b", timing=PATIENT) as b, relayed(int(here[17:].partition("/")[0])) as relay:
         a = Party("a", relay.url, (relay.url.replace("127.0.0.1", "localhost"), b.url), timing=PATIENT)
@@ -131,7 +131,7 @@ async def test_a_url_that_leads_back_to_its_own_process_is_asked_once_and_never_
 
 
 @run
-async def test_members_of_one_cluster_tell_each_other_what_they_know():
+async def test_members_of_one_cluster_share_what_they_know_of_other_clusters():
     async with Party("b") as b, Party("a", b.url) as one:
         other = Party("a", one.url)
         other.cluster, other.name = one.cluster, "a-other"
@@ -143,7 +143,7 @@ async def test_members_of_one_cluster_tell_each_other_what_they_know():
 
 
 @run
-async def test_a_process_in_no_cluster_announces_nothing_and_is_announced_once_it_is_in_one():
+async def test_a_process_announces_nothing_until_it_is_in_a_cluster():
     async with Party("b", timing=SLOW) as b:
         a = Party("a", b.url, timing=SLOW)
         a.in_cluster = False
@@ -168,7 +168,7 @@ async def test_a_server_in_no_cluster_asks_to_try_again():
 @pytest.mark.proves("T62")
 @pytest.mark.parametrize("ahead_s", [0, 60, -60, 400, -400])
 @run
-async def test_a_clock_that_differs_is_told_even_if_it_is_so_far_away_that_nothing_is_exchanged(ahead_s, caplog):
+async def test_a_clock_difference_is_reported_even_if_it_prevents_the_exchange(ahead_s, caplog):
     async with Party("b") as b:
         b.clock_ahead_s = ahead_s
         async with Party("a", b.url, listens=False) as a:

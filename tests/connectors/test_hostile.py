@@ -1,4 +1,4 @@
-"""What others send to a connector, and answer it, does no harm."""
+"""Hostile requests and answers do a connector no harm."""
 
 import asyncio
 import logging
@@ -25,7 +25,7 @@ MARKS = [b"a-0", b"b-0", b"a-other", b"a-secret-note", b"b-other", b"log-a", b"l
 
 @pytest.mark.proves("T76")
 @run
-async def test_nothing_that_is_announced_is_readable_on_the_wire():
+async def test_announcements_are_unreadable_on_the_wire():
     async with Party("b") as b, relayed(b.connectors.port) as relay:
         a = Party("a", relay.url, listens=False)
         a.cluster.note = "a-secret-note"
@@ -40,7 +40,7 @@ async def test_nothing_that_is_announced_is_readable_on_the_wire():
 
 @pytest.mark.proves("T77")
 @run
-async def test_without_a_key_it_would_be_readable():
+async def test_without_a_key_announcements_are_readable_on_the_wire():
     async with Party("b", keys=(), allow=("127.0.0.1",)) as b, relayed(b.connectors.port) as relay:
         stranger = Stranger(key=None)
         await stranger.send(relay.url, stranger.sealed(b, said(cluster("evil", "evil-0"))))
@@ -87,7 +87,7 @@ def garbage(good: bytes) -> dict[str, bytes]:
 
 @pytest.mark.proves("T76", "T78")
 @run
-async def test_garbage_and_every_altered_message_get_the_answer_of_a_path_that_does_not_exist():
+async def test_garbage_and_altered_messages_get_the_answer_for_a_path_that_does_not_exist():
     async with Party("b") as b:
         stranger = Stranger()
         good = stranger.sealed(b, said(cluster("evil", "evil-0")))
@@ -105,14 +105,14 @@ async def test_garbage_and_every_altered_message_get_the_answer_of_a_path_that_d
 
 @pytest.mark.parametrize("method", ["GET", "POST", "HEAD", "OPTIONS", "PATCH"])
 @run
-async def test_other_methods_find_nothing(method):
+async def test_other_methods_get_the_answer_for_a_path_that_does_not_exist(method):
     async with Party("b") as b:
         assert await Stranger().status(b, b"", method) == 404
 
 
 @pytest.mark.proves("T74")
 @run
-async def test_a_message_is_worth_nothing_for_another_path_or_method():
+async def test_a_message_is_valid_only_for_its_path_and_method():
     async with Party("b") as b:
         stranger = Stranger()
         assert await stranger.status(b, stranger.sealed(b, said(cluster("evil", "evil-0")))) == 200
@@ -128,7 +128,7 @@ async def test_a_message_is_worth_nothing_for_another_path_or_method():
 
 @pytest.mark.proves("T74")
 @run
-async def test_a_message_counts_once_even_after_both_ends_were_restarted():
+async def test_a_message_counts_once_even_after_a_restart_of_both_sides():
     async with Party("b") as b, relayed(b.connectors.port) as relay:
         async with Party("a", relay.url, listens=False):
             await eventually(lambda: b.knows)
@@ -144,7 +144,7 @@ async def test_a_message_counts_once_even_after_both_ends_were_restarted():
 
 
 @run
-async def test_of_two_messages_that_arrive_in_the_wrong_order_the_later_one_counts():
+async def test_of_two_messages_in_the_wrong_order_the_one_sent_later_counts():
     async with Party("b") as b:
         stranger = Stranger()
         first, second = (stranger.sealed(b, said(cluster("evil", "evil-0", epoch=n))) for n in (1, 2))
@@ -154,7 +154,7 @@ async def test_of_two_messages_that_arrive_in_the_wrong_order_the_later_one_coun
 
 @pytest.mark.parametrize("away_ms", [-WINDOW_MS - 5_000, WINDOW_MS + 5_000])
 @run
-async def test_a_message_from_a_clock_that_is_far_away_is_refused(away_ms):
+async def test_a_message_with_a_time_far_from_the_clock_is_refused(away_ms):
     async with Party("b") as b:
         stranger = Stranger(clock=lambda: time.time_ns() + away_ms * 1_000_000)
         assert await stranger.status(b, stranger.sealed(b, said(cluster("evil", "evil-0")))) == 404
@@ -173,7 +173,7 @@ BOMBS = {
 @pytest.mark.proves("T77", "T95")
 @pytest.mark.parametrize("packed", [pytest.param(bomb, id=what) for what, bomb in BOMBS.items()])
 @run
-async def test_a_bomb_of_somebody_with_the_key_does_not_go_off(packed, monkeypatch):
+async def test_a_decompression_bomb_from_a_peer_with_the_key_is_refused(packed, monkeypatch):
     async with Party("b") as b:
         stranger = Stranger()
         monkeypatch.setattr("callboard.connectors.envelope.packed", lambda _: packed)
@@ -184,7 +184,7 @@ async def test_a_bomb_of_somebody_with_the_key_does_not_go_off(packed, monkeypat
 
 
 UNFIT = {
-    "an announcement that was made by nobody in the cluster": cluster("x", "x-1", path=("y-1", "evil-0")),
+    "an announcement by an instance outside the cluster": cluster("x", "x-1", path=("y-1", "evil-0")),
     "a path that hides who sent it": cluster("evil", "evil-0", "a-0", path=("a-0",)),
     "an id that is markup": cluster("x", "<img src=x>", path=("<img src=x>", "evil-0")),
 }
@@ -208,7 +208,7 @@ async def test_an_id_that_is_none_is_not_accepted_even_from_one_with_the_key(nam
 
 
 @run
-async def test_an_announcement_of_members_of_the_local_cluster_or_of_a_nearer_one_is_left_out():
+async def test_announced_members_of_the_local_cluster_or_of_one_with_a_shorter_path_are_ignored():
     async with Party("b") as b:
         stranger = Stranger()
         claims = cluster("evil", "evil-0", "b-other"), cluster("c", "c-0", "x", path=("c-0", "evil-0"))
@@ -219,7 +219,7 @@ async def test_an_announcement_of_members_of_the_local_cluster_or_of_a_nearer_on
 
 @pytest.mark.proves("T79")
 @run
-async def test_another_protocol_is_told_so_if_it_has_the_key():
+async def test_a_request_of_another_protocol_version_is_told_so_only_if_it_has_the_key():
     async with Party("b") as b:
         envelope = decode(Envelope, Stranger().sealed(b, Announcement()))
         newer = replaced(envelope, protocol=3)
@@ -229,7 +229,7 @@ async def test_another_protocol_is_told_so_if_it_has_the_key():
 
 @pytest.mark.proves("T74")
 @run
-async def test_neither_side_believes_the_other_with_another_key():
+async def test_neither_side_accepts_messages_under_another_key():
     for key in (OTHER, ConnectorKey("unknown", b"u" * 32)):
         async with Party("b") as b, Party("a", b.url, listens=False, keys=(key,)) as a:
             await eventually(lambda a=a: "HTTP 404" in a.problem)
@@ -272,7 +272,7 @@ ANSWERS = {
 
 @pytest.mark.parametrize("app", [pytest.param(app, id=what) for what, app in ANSWERS.items()])
 @run
-async def test_an_answer_that_is_not_authentic_counts_for_nothing(app):
+async def test_an_answer_that_is_not_authentic_is_ignored(app):
     async def refused(a):
         await eventually(lambda: a.problem)
         assert a.knows == {}
@@ -283,7 +283,7 @@ async def test_an_answer_that_is_not_authentic_counts_for_nothing(app):
 
 @pytest.mark.proves("T74")
 @run
-async def test_the_answer_to_an_earlier_request_is_not_believed():
+async def test_the_answer_to_an_earlier_request_is_ignored():
     async with Party("b") as b:
         kept: list[bytes] = []
 
@@ -308,7 +308,7 @@ async def test_the_answer_to_an_earlier_request_is_not_believed():
 
 
 @run
-async def test_an_answer_without_end_is_cut():
+async def test_an_endless_answer_is_cut_off():
     async def endless(scope, receive, send):
         await send({"type": "http.response.start", "status": 200, "headers": []})
         ended = asyncio.create_task(until_disconnected(receive))
@@ -327,7 +327,7 @@ async def test_an_answer_without_end_is_cut():
 
 
 @run
-async def test_a_request_that_is_never_finished_does_not_keep_others_waiting(monkeypatch):
+async def test_an_unfinished_request_does_not_delay_others(monkeypatch):
     monkeypatch.setattr("callboard.connectors.incoming.READ_S", 0.2)
     async with Party("b") as b:
         reader, writer = await asyncio.open_connection("127.0.0.1", b.connectors.port)
@@ -360,7 +360,7 @@ async def test_a_connection_without_a_request_is_closed_however_slowly_its_heade
 
 
 @run
-async def test_strangers_cannot_fill_the_log(caplog):
+async def test_unauthenticated_requests_cannot_fill_the_log(caplog):
     async with Party("b") as b:
         for text in (b"\x16\x03\x01" * 99, b"\xff / HTTP/1.1\r\n\r\n", b"GET / HTTP/1.1\r\nx: " + b"x" * 100_000):
             for _ in range(9):
@@ -375,7 +375,7 @@ async def test_strangers_cannot_fill_the_log(caplog):
 
 
 @run
-async def test_a_response_says_nothing_of_the_software():
+async def test_a_response_does_not_reveal_the_software():
     async with Party("b") as b, httpx.AsyncClient(trust_env=False) as client:
         answer = await client.get(b.url)
         assert set(answer.headers) <= {"content-length", "content-type", "connection"}

@@ -1,4 +1,4 @@
-"""One who may connect cannot speak as another one: by its key, or by its certificate."""
+"""A peer cannot impersonate another one: keys and certificates prevent it."""
 
 import httpx
 import pytest
@@ -21,7 +21,7 @@ FAKE = said(cluster("a", "a-0", epoch=99))
 @pytest.mark.proves("T74")
 @pytest.mark.parametrize("key", [AT_EVIL, OLD], ids=["its own key", "the key of all others"])
 @run
-async def test_nobody_announces_in_the_name_of_an_instance_with_a_key_of_its_own(key):
+async def test_an_instance_with_a_key_of_its_own_cannot_be_impersonated_with_another_key(key):
     async with (
         Party("b", keys=(OF_A, OF_EVIL, OLD), timing=PATIENT) as b,
         Party("a", b.url, listens=False, keys=(AT_A,), timing=PATIENT) as a,
@@ -38,7 +38,7 @@ async def test_nobody_announces_in_the_name_of_an_instance_with_a_key_of_its_own
 
 
 @run
-async def test_an_answer_in_the_name_of_another_instance_is_not_believed():
+async def test_an_answer_in_the_name_of_another_instance_is_ignored():
     evil = Stranger("b-0", AT_EVIL).identity
 
     async def answering(scope, receive, send):
@@ -70,7 +70,7 @@ async def test_an_answer_in_the_name_of_another_instance_is_not_believed():
 
 
 @run
-async def test_with_a_key_for_each_neighbour_a_connector_finds_the_one_that_its_neighbour_has():
+async def test_with_a_key_for_each_neighbour_a_connector_finds_the_right_one():
     of_b, of_c = (ConnectorKey(f"of-{name}", name.encode() * 32, (f"{name}-*",)) for name in "bc")
     at = {name: ConnectorKey(f"of-{name}", name.encode() * 32, ("a-0",)) for name in "bc"}
     async with (
@@ -87,7 +87,7 @@ async def test_with_a_key_for_each_neighbour_a_connector_finds_the_one_that_its_
 
 @pytest.mark.proves("T74")
 @run
-async def test_a_certificate_speaks_for_the_instances_that_it_names(tmp_path):
+async def test_a_certificate_is_valid_for_the_instances_that_it_names(tmp_path):
     authority = Authority(tmp_path, "ours")
     async with Party("b", keys=(), tls=authority.issue("b", authority)) as b:
         url = b.url.replace("http:", "https:")
@@ -105,7 +105,7 @@ async def test_a_certificate_speaks_for_the_instances_that_it_names(tmp_path):
 
 
 @run
-async def test_a_server_answers_only_in_a_name_of_its_certificate(tmp_path):
+async def test_a_server_answers_only_under_a_name_in_its_certificate(tmp_path):
     authority = Authority(tmp_path, "ours")
     async with Party("b", keys=(), tls=authority.issue("evil", authority)) as b:
         url = b.url.replace("http:", "https:")

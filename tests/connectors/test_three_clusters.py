@@ -82,7 +82,7 @@ class Services:
 
 @pytest.mark.proves("T76")
 @run
-async def test_their_keys_are_changed_while_they_run_nobody_is_lost_and_nothing_can_be_read(tmp_path):
+async def test_changing_keys_of_running_clusters_loses_no_member_and_keeps_messages_unreadable(tmp_path):
     authority, services = Authority(tmp_path, "ours"), Services(tmp_path)
     listening = ConnectorSettings(listen="127.0.0.1:0", keys=(OLD,), timing=TIMING)
     quiet = ConnectorSettings(timing=TIMING)
@@ -138,7 +138,7 @@ def inflated(data: bytes) -> bytes:
     return found
 
 
-def test_what_is_compressed_would_be_found():
+def test_the_search_finds_compressed_text():
     text = b"red-quiet " * 20
     relay = Relay(0)
     relay.connections.append((bytearray(bytes(5_000) + zlib.compress(text, wbits=31)), bytearray(5_001)))

@@ -36,7 +36,7 @@ NOW = datetime.now(UTC)
     ],
 )
 @run
-async def test_addresses_outside_the_allow_list_find_nothing_even_with_the_key(allow, forwarded, status):
+async def test_addresses_outside_the_allow_list_are_refused_even_with_the_key(allow, forwarded, status):
     proxies = ("127.0.0.0/8",) if forwarded else ()
     async with Party("b", allow=allow, proxies=proxies) as b:
         stranger = Stranger()
@@ -47,7 +47,7 @@ async def test_addresses_outside_the_allow_list_find_nothing_even_with_the_key(a
 
 
 @run
-async def test_the_header_of_a_proxy_that_is_not_trusted_counts_for_nothing():
+async def test_the_header_of_an_untrusted_proxy_is_ignored():
     async with Party("b", allow=("192.0.2.7",)) as b:
         stranger = Stranger()
         body = stranger.sealed(b, said(cluster("evil", "evil-0")))
@@ -57,7 +57,7 @@ async def test_the_header_of_a_proxy_that_is_not_trusted_counts_for_nothing():
 @pytest.mark.proves("T73")
 @pytest.mark.parametrize("host", ["127.0.0.1", "[::1]"])
 @run
-async def test_both_versions_of_ip_work(host):
+async def test_ipv4_and_ipv6_both_work(host):
     address = host.strip("[]")
     b = Party("b", allow=(f"{address}/128" if ":" in address else f"{address}/32",))
     b.settings = ConnectorSettings(listen=f"{host}:0", keys=(OLD,), allow=b.settings.allow)
@@ -67,7 +67,7 @@ async def test_both_versions_of_ip_work(host):
 
 
 @run
-async def test_a_key_is_changed_while_messages_are_on_the_way_and_nobody_is_lost():
+async def test_changing_a_key_while_messages_are_under_way_loses_no_member():
     async with Party("b", timing=PATIENT) as b, Party("a", b.url, listens=False, timing=PATIENT) as a:
         seen, problems = [], []
 
@@ -95,13 +95,13 @@ async def test_a_key_is_changed_while_messages_are_on_the_way_and_nobody_is_lost
 
 
 @run
-async def test_encryption_cannot_be_ended_by_changing_keys():
+async def test_changing_keys_cannot_turn_encryption_off():
     async with Party("b") as b:
         with pytest.raises(ConfigError, match="restart"):
             b.connectors.use_keys(())
 
 
-def test_a_private_key_with_a_password_is_refused_and_not_asked_for(tmp_path):
+def test_a_private_key_with_a_password_is_refused_without_a_prompt(tmp_path):
     authority = Authority(tmp_path, "ours")
     tls = authority.issue("a", authority)
     key = serialization.load_pem_private_key(tls.private_key.read_bytes(), None)
@@ -121,7 +121,7 @@ async def test_nothing_listens_unless_it_is_configured():
 
 
 @run
-async def test_a_port_that_is_taken_is_a_matter_of_configuration():
+async def test_a_port_in_use_is_reported_as_a_configuration_error():
     async with Party("b") as b:
         a = Party("a")
         a.settings = ConnectorSettings(listen=f"127.0.0.1:{b.connectors.port}", keys=(OLD,))
@@ -176,7 +176,7 @@ class Authority:
 
 @pytest.mark.parametrize("keys", [(), (OLD,)], ids=["certificates only", "certificates and keys"])
 @run
-async def test_with_certificates_both_sides_prove_who_they_are(tmp_path, keys):
+async def test_with_certificates_both_sides_authenticate_each_other(tmp_path, keys):
     authority = Authority(tmp_path, "ours")
     async with Party("b", keys=keys, tls=authority.issue("b", authority)) as b:
         url = b.url.replace("http:", "https:")
@@ -185,7 +185,7 @@ async def test_with_certificates_both_sides_prove_who_they_are(tmp_path, keys):
 
 
 @run
-async def test_without_a_certificate_of_the_authority_nobody_gets_through_on_either_side(tmp_path):
+async def test_a_peer_without_a_certificate_of_the_authority_is_refused_on_either_side(tmp_path):
     ours, theirs = Authority(tmp_path, "ours"), Authority(tmp_path, "theirs")
     async with Party("b", keys=(), tls=ours.issue("b", ours)) as b:
         url = b.url.replace("http:", "https:")

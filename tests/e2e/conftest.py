@@ -1,4 +1,4 @@
-"""The command line as somebody types it, in a folder of its own."""
+"""The command line as a user types it, in a folder of its own."""
 
 import asyncio
 import json
@@ -35,7 +35,7 @@ class Terminal:
         self._environ |= {"COLUMNS": "100", "NO_COLOR": "1"}
 
     def run(self, *words: str, code: int = 0, given: str = "", **environ: str) -> subprocess.CompletedProcess[str]:
-        """Run a command to its end, which must be with this exit code, and without a traceback."""
+        """Run a command to its end, which must have this exit code and no traceback."""
         if "PYTHONPATH" in environ:  # read by a fresh interpreter only
             done = subprocess.run(
                 self._command(words), cwd=self.folder, env=self._environ | environ, input=given, capture_output=True,
@@ -48,11 +48,11 @@ class Terminal:
         return done
 
     def out(self, *words: str) -> str:
-        """What a command prints."""
+        """The output of a command."""
         return self.run(*words).stdout
 
     def refused(self, *words: str, code: int = 2, given: str = "") -> str:
-        """What a command says that ends with this exit code: nothing on standard output."""
+        """The error of a command that ends with this exit code, and prints nothing on standard output."""
         done = self.run(*words, code=code, given=given)
         assert done.stdout == ""
         return done.stderr
@@ -65,7 +65,7 @@ class Terminal:
         """Start a command that runs on; by this Python script, if it is given.
 
         What it says on standard error goes to the file ``said`` in the folder, else into a pipe: a command that says
-        more than the 64 kB which a pipe takes is held up until somebody reads it.
+        more than the 64 kB which a pipe takes blocks until the pipe is read.
         """
         with (self.folder / said).open("ab") if said else nullcontext(subprocess.PIPE) as errors:
             process = subprocess.Popen(
@@ -105,7 +105,7 @@ class Terminal:
 
 @pytest.fixture
 def newcomer(tmp_path: Path, warm_start: WarmStart) -> Iterator[Terminal]:
-    """A folder with a site to publish, and somebody to type, who has no board yet."""
+    """A terminal in a folder with a site to publish, without a board."""
     (tmp_path / "site" / "blog").mkdir(parents=True)
     (tmp_path / "site" / "index.html").write_text("welcome to the theatre")
     (tmp_path / "site" / "blog" / "a.html").write_text("the first night")

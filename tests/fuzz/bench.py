@@ -1,7 +1,7 @@
-"""A running board that hostile records are appended to, and all that it must do nevertheless.
+"""A running board that hostile records are appended to, and the checks that it still works.
 
-What a well-formed record may do to those who trust whoever can write to the log is undone as an operator would: queues
-are cleared, what is paused goes on, names are taken back.
+The effects of well-formed records, where every writer to the log is trusted, are undone as an operator would: queues
+are cleared, pauses are ended, names are taken back.
 """
 
 import asyncio
@@ -58,7 +58,7 @@ IDLE_S = 0.5
 IDLE_CPU = 0.6
 """Of the time in which nothing happens, on one processor: announcements and the looks of timers."""
 BUSY_S = 60.0
-"""Somebody who was killed reads the whole log once more, 100,000 records in 10 s; who spins is never done."""
+"""A restarted actor reads the whole log once more, 100,000 records in 10 s; one that spins never finishes."""
 RECORD_CPU_S = 0.1
 """For each record, by all agents together: ten times the usual."""
 PATIENCE = 10
@@ -67,12 +67,12 @@ GOOD = b"good content %d\n"
 
 
 class Broken(Exception):
-    """Somebody did not stand it."""
+    """An actor failed."""
 
 
 @dataclass
 class Bench:
-    """A running board, and a rogue's own connection to its log."""
+    """A running board, and an attacker's own connection to its log."""
 
     board: Callboard
     rogue: Log
@@ -90,7 +90,7 @@ class Bench:
     came_of: Counter[str] = field(default_factory=Counter)
     known: Known = field(default_factory=Known)
     events: int = 0
-    orders: int = 0
+    given: int = 0
     used_s: list[float] = field(default_factory=list)
     refused: list[int] = field(default_factory=list)
     longest_step_s: float = 0.0
@@ -117,7 +117,7 @@ class Bench:
     async def _free(self, name: str) -> None:
         """Have an operator get the name back: who stood by and has it now is stopped, and all others are forgotten."""
         if self.keys:
-            raise Broken(f"somebody without a key took the name {name}")
+            raise Broken(f"an instance without a key took the name {name}")
         self.came_of[f"{name} was taken"] += 1
         if name == self.standby.name:
             await self.standby.stop()
@@ -138,7 +138,7 @@ class Bench:
         await site.test()
         await self.good()
 
-    # What is told of the board to whoever forges.
+    # What a forger knows of the board.
 
     async def learn(self) -> None:
         """Look up what is true."""
@@ -159,7 +159,7 @@ class Bench:
     # A batch.
 
     async def batch(self, numbers: range) -> None:
-        """Append the records of these numbers, and see that the board stands it."""
+        """Append the records of these numbers, and check that the board survives them."""
         await self.standby.start()  # if it was stopped
         await self.learn()
         made = [Forger(self.seed, number, self.known).make() for number in numbers]
@@ -198,7 +198,7 @@ class Bench:
                 await agent.kill(rng.choice(actors).role)
 
     def check(self) -> None:
-        """No crash, nobody has ended."""
+        """No actor has crashed, and no agent has ended."""
         if self.logged.crashes:
             raise Broken(f"crashed: {self.logged.crashes[0]}".replace("\\n", "\n"))
         ended = [agent for agent in self.board.context.agents.started if agent.has_ended and not self._may_end(agent)]
@@ -211,7 +211,7 @@ class Bench:
         return not self.keys and (stopped or isinstance(agent._problem, SubscriberTaken))
 
     async def quiet(self) -> None:
-        """When nothing happens, nobody computes. Further looks, for what was still to be done."""
+        """When nothing happens, no actor is busy. It checks again while there may be work left."""
         part, all_s = 1.0, 0.0
         while part >= IDLE_CPU:
             if all_s > BUSY_S:
@@ -265,7 +265,7 @@ class Bench:
     # An operator.
 
     async def settle(self) -> None:
-        """Have everybody come to the end of the log, by what an operator can do."""
+        """Bring every subscriber to the end of the log, by what an operator can do."""
         end = (await self.board.log.bounds(self.board.settings.topics.package)).end
         for name in list(self.fleet):
             await self._bring(name, end - 1, end - 1)
@@ -311,18 +311,18 @@ class Bench:
         """
         if isinstance(answer, CommandResult) and answer.accepted:
             return
-        self.came_of["orders given by hand"] += 1
-        self.orders += 1
+        self.came_of["commands given by hand"] += 1
+        self.given += 1
         now_ns, topics = time.time_ns(), self.board.settings.topics
         command = CommandMessage(
             subscriber_instance=said.subscriber_instance, subscriber=said.subscriber, log_id=self.known.log_id,
-            command_id=f"by hand {self.orders}", author="operator", issued_ns=now_ns, position=said.offset, **order,
+            command_id=f"by hand {self.given}", author="operator", issued_ns=now_ns, position=said.offset, **order,
         )  # fmt: skip
         record = new_record(command, record_id=command.command_id, time_ns=now_ns, producer="operator")
         await self.board.log.append(topics.command, [record])
 
     async def good(self) -> None:
-        """A good package comes to everybody."""
+        """A good package reaches every subscriber."""
         self.goods += 1
         content = GOOD % self.goods
         (self.base / "site" / "good").write_bytes(content)

@@ -1,4 +1,4 @@
-"""Fuzz the public API with calls that nobody should make: ``calls.py COUNT``; exits with 1 if one breaks something.
+"""Fuzz the public API with invalid calls: ``calls.py COUNT``; exits with 1 if one breaks something.
 
 Each call, through ``callboard.sync`` to a board with a running subscriber, does what it says or raises an error of
 callboard's (or ``TypeError`` for arguments that there are not). No actor crashes, no agent ends, and the next good call
@@ -172,7 +172,7 @@ class Bench:
     came_of: dict[str, int] = field(default_factory=dict)
 
     def make(self, call: Call) -> None:
-        """Make the call, then a good one. Raises ``AssertionError`` for whatever must not be."""
+        """Make the call, then a good one. Raises ``AssertionError`` if anything is wrong."""
         began = time.perf_counter()
         try:
             self._call(call)
@@ -224,7 +224,7 @@ def bench() -> Iterator[Bench]:
 
 
 def fuzz(count: int, *, first_seed: int) -> Bench:
-    """So many calls on one board."""
+    """Make this many calls on one board."""
     with bench() as it:
 
         @seed(first_seed)

@@ -26,7 +26,7 @@ KEY = SigningKey("ops", b"k" * 32)
 
 
 def hooked(call: HookCall) -> None:
-    """A hook that looks at what it is told."""
+    """A hook that reads its arguments."""
     repr(call)
 
 

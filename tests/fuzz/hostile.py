@@ -1,4 +1,4 @@
-"""Records that nobody should append: damaged real ones, and made-up ones with hostile values, for every topic.
+"""Hostile records for every topic: damaged real ones, and made-up ones with hostile values.
 
 A record is made from its number and the seed alone, and from what is true of the board (``Known``), so each can be
 made again by itself. Messages are written as Protocol Buffers by hand, for they have what the library would refuse.
@@ -370,7 +370,7 @@ class Forger:
 
 
 def packed(headers: Any) -> bytes:
-    """What ``pack_headers`` makes of headers, and what a rogue writes who does not use it."""
+    """What ``pack_headers`` makes of headers, and what an attacker writes without it."""
     return headers.block if isinstance(headers, Block) else pack_headers(headers)
 
 

@@ -1,9 +1,9 @@
-"""Append hostile records to the log of a running board: ``records.py COUNT``; exits with 1 if somebody fails at that.
+"""Append hostile records to the log of a running board: ``records.py COUNT``; exits with 1 if an actor fails.
 
 On the board are subscribers of every sort, publishers that tell events, hold requests up and remove blobs, and a viewer
-that is asked all the time. After each batch of records no actor has crashed, no agent has ended, nobody spins or grows,
-and a good package comes to every subscriber byte by byte. A batch at which somebody failed is appended again to a new
-board, then halves of it, as long as somebody fails; ``--seed``, ``--first`` and COUNT name what is left.
+that is asked all the time. After each batch of records no actor has crashed, no agent has ended, none spins or grows,
+and a good package comes to every subscriber byte by byte. A batch that made one fail is appended again to a new
+board, then halves of it, as long as one fails; ``--seed``, ``--first`` and COUNT name what is left.
 """
 
 import argparse
@@ -29,7 +29,7 @@ REPORT_EVERY = 10
 
 
 class Failed(Exception):
-    """Somebody failed at these numbers."""
+    """An actor failed at these numbers."""
 
     def __init__(self, numbers: range, reason: str) -> None:
         super().__init__(f"{reason[:3000]}")
@@ -69,7 +69,7 @@ def on_new_board(numbers: range, on: str, *, seed: int, keys: bool) -> Bench:
 
 
 def shrunk(numbers: range, fails: Callable[[range], bool]) -> range:
-    """As few of the numbers as do by themselves; all of them if half of them do not."""
+    """As few of the numbers as cause the failure by themselves; all of them if half of them do not."""
     while len(numbers) > 1 and fails(numbers):
         middle = len(numbers) // 2
         halves = [half for half in (numbers[:middle], numbers[middle:]) if fails(half)]
@@ -80,7 +80,7 @@ def shrunk(numbers: range, fails: Callable[[range], bool]) -> range:
 
 
 def main() -> int:
-    """Exits with 1 if somebody failed."""
+    """Exits with 1 if an actor failed."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("count", type=int)
     parser.add_argument("--seed", type=int, default=0)

@@ -1,6 +1,6 @@
 """What is fuzzed: a file of ``targets`` has ``seeds()``, good inputs to begin with, and ``run(data)``, which returns.
 
-``run`` fails for any error that is not documented, and for whatever is taken though it makes no sense. The folder
+``run`` fails for any error that is not documented, and for accepted nonsense. The folder
 ``found`` keeps, by target, inputs that have failed once.
 """
 

@@ -1,4 +1,4 @@
-"""The public API in short, called as nobody should; ``make fuzz`` makes 100,000 such calls."""
+"""A short run of invalid calls of the public API; ``make fuzz`` makes 100,000 of them."""
 
 from pathlib import Path
 from typing import Any
@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 
-def test_a_call_that_makes_no_sense_breaks_nothing(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_a_nonsensical_call_breaks_nothing(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.syspath_prepend(str(Path(__file__).parent))
     monkeypatch.chdir(tmp_path)
     import calls
@@ -17,7 +17,7 @@ def test_a_call_that_makes_no_sense_breaks_nothing(monkeypatch: pytest.MonkeyPat
 
 
 @pytest.mark.parametrize("on", ["board", "publisher", "subscriber", "new"])
-def test_every_public_method_is_called(on: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_fuzzer_calls_every_public_method(on: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.syspath_prepend(str(Path(__file__).parent))
     import calls
 

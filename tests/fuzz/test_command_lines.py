@@ -1,4 +1,4 @@
-"""Command lines that nobody should type: each ends with a message and a code, and never with a traceback."""
+"""Nonsensical command lines end with a message and an exit code, and never with a traceback."""
 
 import io
 import sys
@@ -32,7 +32,7 @@ WORDS = st.sampled_from(
 )  # fmt: skip
 
 
-def test_a_command_line_that_makes_no_sense_ends_with_a_message(
+def test_a_nonsensical_command_line_ends_with_a_message(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)

@@ -1,6 +1,6 @@
-"""Every target of the fuzzer in short: what has failed once, and inputs that are damaged good ones or just bytes.
+"""A short run of every target of the fuzzer: past failures, damaged good inputs, and arbitrary bytes.
 
-``make fuzz`` goes on from here, guided by what code an input reaches.
+``make fuzz`` continues from here, guided by what code an input reaches.
 """
 
 from pathlib import Path
@@ -26,7 +26,7 @@ def load(monkeypatch: pytest.MonkeyPatch) -> Any:
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_good_inputs_and_those_that_have_failed_once_are_dealt_with(name: str, load: Any) -> None:
+def test_good_inputs_and_past_failures_are_handled(name: str, load: Any) -> None:
     target = load(name)
 
     for data in (b"", *target.seeds):
@@ -36,7 +36,7 @@ def test_good_inputs_and_those_that_have_failed_once_are_dealt_with(name: str, l
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_damaged_inputs_are_taken_for_what_they_are_or_denied(name: str, load: Any) -> None:
+def test_damaged_inputs_are_read_correctly_or_refused(name: str, load: Any) -> None:
     target = load(name)
 
     @settings(deadline=None, max_examples=EXAMPLES.get(name, 200), database=None)
@@ -52,7 +52,7 @@ def test_damaged_inputs_are_taken_for_what_they_are_or_denied(name: str, load: A
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_any_bytes_are_taken_for_what_they_are_or_denied(name: str, load: Any) -> None:
+def test_arbitrary_bytes_are_read_correctly_or_refused(name: str, load: Any) -> None:
     target = load(name)
 
     @settings(deadline=None, max_examples=EXAMPLES.get(name, 200), database=None)

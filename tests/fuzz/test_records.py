@@ -1,4 +1,4 @@
-"""Hostile records in short, appended to the log of a running board; ``make fuzz`` appends 100,000."""
+"""A short run of hostile records on the log of a running board; ``make fuzz`` appends 100,000."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -10,7 +10,7 @@ from callboard.testing.servers.postgres import own_schema, postgres_server
 
 COUNT = 150
 KEPT = [line.split() for line in (Path(__file__).parent / "found/records/numbers").read_text().splitlines()]
-"""Seed, first number and count of what somebody has failed at."""
+"""Seed, first number and count of records that once made an actor fail."""
 
 signed = pytest.mark.parametrize("keys", [False, True], ids=["unsigned", "signed"])
 
@@ -30,7 +30,7 @@ def append(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Callable[..., Any
 
 
 @signed
-def test_hostile_records_stop_nobody(keys: bool, append: Callable[..., Any]) -> None:
+def test_hostile_records_stop_no_agent(keys: bool, append: Callable[..., Any]) -> None:
     made = append("sqlite:///./board.db", range(COUNT), seed=0, keys=keys)
 
     assert made.made == COUNT
@@ -39,14 +39,14 @@ def test_hostile_records_stop_nobody(keys: bool, append: Callable[..., Any]) -> 
 
 @pytest.mark.postgres
 @signed
-def test_hostile_records_on_a_server_stop_nobody(keys: bool, append: Callable[..., Any]) -> None:
+def test_hostile_records_on_a_server_stop_no_agent(keys: bool, append: Callable[..., Any]) -> None:
     with postgres_server() as server, own_schema(server.url) as url:
         assert append(url, range(COUNT), seed=1, keys=keys).made == COUNT
 
 
 @pytest.mark.parametrize(("seed", "first", "count"), KEPT)
 @signed
-def test_what_somebody_has_failed_at_stops_nobody(
+def test_records_that_caused_past_failures_stop_no_agent(
     seed: str, first: str, count: str, keys: bool, append: Callable[..., Any]
 ) -> None:
     numbers = range(int(first), int(first) + int(count))
@@ -54,7 +54,7 @@ def test_what_somebody_has_failed_at_stops_nobody(
     assert append("sqlite:///./board.db", numbers, seed=int(seed), keys=keys).made
 
 
-def test_a_record_is_the_same_again(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_record_can_be_reproduced_from_its_number(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.syspath_prepend(str(Path(__file__).parent))
     import hostile
 

@@ -32,19 +32,19 @@ CASES = [
 
 
 @pytest.mark.parametrize(("path", "event"), CASES)
-def test_the_bytes_stand_for_the_same_event_as_ever(path: Path, event: Event) -> None:
+def test_golden_bytes_decode_to_the_same_event(path: Path, event: Event) -> None:
     assert decode_any(path.name, bytes.fromhex(path.with_suffix(".hex").read_text())) == event
 
 
 @pytest.mark.parametrize(("path", "event"), CASES)
-def test_the_event_has_the_same_bytes_as_ever(path: Path, event: Event) -> None:
+def test_an_event_encodes_to_its_golden_bytes(path: Path, event: Event) -> None:
     file = path.with_suffix(".hex")
     written = file.read_text() if file.exists() else ""
 
     assert textwrap.fill(encode(event).hex(), 64) == written.rstrip()
 
 
-def test_every_message_has_its_bytes() -> None:
+def test_every_message_has_golden_bytes() -> None:
     kept = {path.stem for version in VERSIONS for path in version.glob("*.hex")}
 
     assert kept == set(EVENTS)
@@ -52,7 +52,7 @@ def test_every_message_has_its_bytes() -> None:
 
 
 @pytest.mark.parametrize("path", [path for version in VERSIONS for path in version.glob("*.json")], ids=str)
-def test_the_json_is_the_same_as_ever(path: Path) -> None:
+def test_the_json_matches_the_golden_file(path: Path) -> None:
     event = next(event for event in instances(path.parent) if type(event).__name__ == path.stem)
 
     assert decode_json(path.read_bytes()) == event

@@ -151,14 +151,14 @@ WRITTEN = [
 
 @pytest.mark.proves("R5")
 @pytest.mark.parametrize(("number", "written", "event"), WRITTEN)
-def test_what_the_original_wrote_is_read(number: str, written: bytes, event: Event) -> None:
+def test_messages_of_the_original_are_read(number: str, written: bytes, event: Event) -> None:
     record = NewRecord(payload=written, headers=(("type", number), ("version", "1"))).at(0, 0)
 
     assert open_record(record, type(event)) == event
 
 
 @pytest.mark.parametrize(("number", "written", "event"), WRITTEN)
-def test_the_same_is_written_in_the_same_bytes(number: str, written: bytes, event: Event) -> None:
+def test_messages_are_written_in_the_bytes_of_the_original(number: str, written: bytes, event: Event) -> None:
     assert encode(event) == written
 
 
@@ -201,7 +201,7 @@ def split(written: bytes) -> list[tuple[int, bytes]]:
 
 
 @pytest.mark.parametrize("event", EMPTIEST, ids=lambda event: type(event).__name__)
-def test_what_the_original_required_is_always_written_and_demanded(event: Event) -> None:
+def test_fields_that_the_original_required_are_always_written_and_required(event: Event) -> None:
     parts = split(encode(event))
 
     assert {number for number, _ in parts} == REQUIRED[type(event)]

@@ -33,7 +33,7 @@ from callboard.testing.fakes.memory_blob_store import MemoryBlobStore
 from callboard.testing.fakes.memory_repository import MemoryRepository, MemoryStore
 
 FAILS_AFTER_S = 1.0
-"""Nobody finds out at once that a line is cut. In virtual time, like all times here."""
+"""How long it takes until a cut connection is noticed. In virtual time, like all times here."""
 
 
 class StageLog(MemoryLog):

@@ -1,4 +1,4 @@
-"""Every story goes as it is told, whatever the order in which its actors hear of things.
+"""Every story plays as written, in any order in which its actors get their messages.
 
 ``python tests/scenarios/story.py --rewrite`` tells them as they go now.
 """
@@ -24,13 +24,13 @@ def story(monkeypatch: pytest.MonkeyPatch) -> Any:
 
 @pytest.mark.parametrize("seed", SEEDS)
 @pytest.mark.parametrize("file", STORIES, ids=lambda file: file.stem)
-def test_the_story_goes_as_it_is_told(file: Path, seed: int, story: Any) -> None:
+def test_the_story_plays_as_written(file: Path, seed: int, story: Any) -> None:
     told = file.read_text(encoding="utf-8")
 
     assert story.play(told, seed) == told
 
 
-def test_an_answer_that_is_wrong_is_found_and_written_anew(tmp_path: Path, story: Any) -> None:
+def test_a_wrong_answer_is_found_and_can_be_rewritten(tmp_path: Path, story: Any) -> None:
     told = "A story\n\n$ publish /a one\nADD /a of main is at offset 1\n\nIts end.\n"
     file = tmp_path / "story.txt"
     file.write_text(told.replace("offset 1", "offset 7\nand more"))
@@ -40,7 +40,7 @@ def test_an_answer_that_is_wrong_is_found_and_written_anew(tmp_path: Path, story
     assert file.read_text() == told
 
 
-def test_every_story_is_on_the_page_by_its_title() -> None:
+def test_every_story_is_on_the_page_under_its_title() -> None:
     page = PAGE.read_text(encoding="utf-8")
     titles = {file.name: file.read_text(encoding="utf-8").splitlines()[0] for file in STORIES}
 

@@ -1,4 +1,4 @@
-"""Stories of commands and what they answer, as text: read, played, and written anew.
+"""Stories of commands and what they answer, as text: read, played, and rewritten.
 
 A line that begins with ``$`` is a command; the lines after it, up to an empty one or the next command, are its answer.
 All other lines are prose.

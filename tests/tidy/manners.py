@@ -27,7 +27,7 @@ def is_positive(value: ast.expr) -> bool:
 
 
 def a_library_does_not_print_where_it_was_not_asked_to(sources: Sources) -> list[str]:
-    """Nobody but the command line takes it for granted that structlog is configured: ``callboard.logger`` looks."""
+    """Only the command line may assume that structlog is configured: ``callboard.logger`` checks."""
     return [
         f"{path}:{call.lineno} calls {name}"
         for path, tree in modules(sources, "callboard")

@@ -15,7 +15,7 @@ MACHINES = re.compile(
     r"(?<![\w.])/(work|farm|root|opt/pypi|home/\w+)/"
     r"|--(extra-)?index-url|\bpypi\.org|pythonhosted\.org|registry\.npmjs|repo1?\.maven"
 )
-"""Paths of somebody's machine, and hosts of package registries."""
+"""Paths of a developer's machine, and hosts of package registries."""
 
 ACTOR_TABLE = ("Receives", "Sends", "Stores", "Timers", "Gives up")
 

@@ -1,4 +1,4 @@
-"""`callboard archive` as it is typed, and docs/archive.md, which is true."""
+"""`callboard archive` at the command line, and the examples in docs/archive.md."""
 
 import json
 import os
@@ -22,7 +22,7 @@ def blocks(language: str) -> list[str]:
 
 
 def python(terminal, code: str) -> str:
-    """What a program prints."""
+    """The output of a program."""
     done = subprocess.run([sys.executable, "-c", code], cwd=terminal.folder, capture_output=True, text=True, timeout=60,
                           check=False)  # fmt: skip
     assert (done.returncode, done.stderr) == (0, ""), done.stderr
@@ -45,7 +45,7 @@ def archived(terminal) -> list[int]:
     return [record["offset"] for record in terminal.json("log", "list")["items"]]
 
 
-def test_the_page_on_archives_is_true(newcomer):
+def test_the_commands_on_the_page_about_archives_work(newcomer):
     terminal = newcomer
     (terminal.folder / "callboard.toml").write_text(blocks("toml")[0])
     with_callboard, with_pyarrow = blocks("python")
@@ -65,7 +65,7 @@ def test_the_page_on_archives_is_true(newcomer):
         assert [tuple(line.split()[:2]) for line in python(terminal, program).splitlines()] == rows
 
 
-def test_the_page_tells_the_format_as_it_is(terminal, archived):
+def test_the_page_describes_the_format_correctly(terminal, archived):
     for column in SCHEMA.names:
         assert f"`{column}`" in TEXT
     assert f"{SEGMENT_BYTES >> 20} MB" in TEXT
@@ -94,14 +94,14 @@ def test_a_run_reports_what_it_did(terminal, archived):
     assert (checked["rows"], checked["problems"]) == (4, [])
 
 
-def test_an_archive_that_is_not_whole_is_found(terminal, archived):
+def test_an_incomplete_archive_is_detected(terminal, archived):
     (segment,) = (terminal.folder / "archive" / "segment").rglob("*.parquet")
     segment.unlink()
     assert "is missing" in terminal.run("archive", "verify", code=1).stdout
     assert "is missing" in terminal.refused("--log", "sqlite:///./new.db", "archive", "restore", code=4)
 
 
-def test_a_hole_ends_the_run_until_it_is_accepted(terminal, archived):
+def test_a_hole_stops_the_run_until_it_is_accepted(terminal, archived):
     last = [terminal.json("publish", "./site")["offset"] for _ in range(2)][-1]
     terminal.run("log", "trim", "--below", str(last), "--yes")
     assert "ARCHIVE HOLE" in terminal.run("archive", "run", code=2).stderr
@@ -111,13 +111,13 @@ def test_a_hole_ends_the_run_until_it_is_accepted(terminal, archived):
     assert f"hole from {archived[-1] + 1} up to {last - 1}" in terminal.out("archive", "verify")
 
 
-def test_another_log_is_not_mixed_in(terminal, archived):
+def test_records_of_another_log_are_not_added(terminal, archived):
     other = ("--log", "sqlite:///./other.db")
     terminal.run(*other, "publish", "./site", "--create")
     assert "not the one that was archived" in terminal.run(*other, "archive", "run", code=4).stderr
 
 
-def test_the_retention_goes_by_what_is_archived(terminal, archived):
+def test_the_archive_gate_refuses_to_trim_what_is_not_archived(terminal, archived):
     config = SETTINGS + '[retention]\ngate = "archive"\narchive_tip = "./archive.tip"\n'
     (terminal.folder / "callboard.toml").write_text(config)
     terminal.run("archive", "run")
@@ -128,7 +128,7 @@ def test_the_retention_goes_by_what_is_archived(terminal, archived):
     assert terminal.json("log", "list")["items"] == []
 
 
-def test_a_subscriber_goes_on_with_a_log_that_was_restored_in_place(terminal, archived):
+def test_a_subscriber_continues_on_a_log_restored_in_place(terminal, archived):
     terminal.run("run", "subscriber", "edge-1", "--into", "./out", "--until-caught-up")
     terminal.run("archive", "run")
     new = ("--log", "sqlite:///./restored.db")
@@ -149,7 +149,7 @@ def test_an_archive_needs_a_place_and_a_log(newcomer):
     assert "has no topic" in terminal.refused("--log", "sqlite:///./new.db", "archive", "restore", "--archive", "./x")
 
 
-def test_what_is_missing_to_archive_is_said_and_nothing_else_needs_it(terminal, archived):
+def test_only_archive_commands_need_the_extra_and_they_name_it(terminal, archived):
     without = terminal.folder / "without"
     without.mkdir()
     (without / "pyarrow.py").write_text("raise ModuleNotFoundError('pyarrow')\n")

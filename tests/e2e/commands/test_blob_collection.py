@@ -10,7 +10,7 @@ from callboard import Callboard
 
 
 @pytest.mark.proves("F20", "F22", "F23")
-def test_blobs_that_nothing_needs_any_more_are_told_and_then_removed(terminal):
+def test_unused_blobs_are_listed_and_then_removed(terminal):
     large = terminal.folder / "site" / "large.bin"
     for content in (b"old", b"new"):
         large.write_bytes(content * 50_000)
@@ -30,7 +30,7 @@ def test_blobs_that_nothing_needs_any_more_are_told_and_then_removed(terminal):
     assert (terminal.folder / "out" / "large.bin").read_bytes() == b"new" * 50_000
 
 
-def test_a_publisher_has_a_janitor_only_if_it_is_to_collect(tmp_path):
+def test_a_publisher_has_a_janitor_only_if_collection_is_configured(tmp_path):
     async def roles(name: str, grace_s: float, *until: str) -> set[str]:
         async with Callboard(f"sqlite:///{tmp_path}/{name}.db", blob_grace_s=grace_s) as board:
             agent = await board.publisher("site").start()

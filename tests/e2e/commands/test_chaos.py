@@ -1,4 +1,4 @@
-"""``callboard chaos`` at a small size: its verdict, and that it leaves nothing behind."""
+"""``callboard chaos`` at a small size: its result, and that it leaves nothing behind."""
 
 import os
 import re

@@ -22,7 +22,7 @@ from tests.refused import refused
 DEADLINE_S = 60.0
 KEY = SigningKey("ops", b"0123456789abcdef")
 SLOW = Backoff(first_s=600.0, max_s=600.0)
-"""Longer than any test waits: what goes on before, was woken."""
+"""Longer than any test waits: a retry before then was triggered by a command."""
 
 
 @asynccontextmanager
@@ -60,7 +60,7 @@ def on_a_loop(test: Callable[..., Any]) -> Callable[..., None]:
 
 @pytest.mark.proves("F48", "F50", "F84", "F85")
 @on_a_loop
-async def test_pause_clear_and_resume_are_answered_and_take_effect(tmp_path: Path) -> None:
+async def test_pause_clear_and_resume_are_confirmed_and_take_effect(tmp_path: Path) -> None:
     async with board_in(tmp_path) as board:
         await publish(board, tmp_path, "a", "one")
         async with board.subscriber("edge-1", into="./out", editable=True) as edge:
@@ -81,7 +81,7 @@ async def test_pause_clear_and_resume_are_answered_and_take_effect(tmp_path: Pat
 
 @pytest.mark.proves("F49", "F79", "W23")
 @on_a_loop
-async def test_a_stuck_head_is_woken_or_skipped_at_once(tmp_path: Path) -> None:
+async def test_a_stuck_head_is_retried_or_skipped_at_once(tmp_path: Path) -> None:
     async with board_in(tmp_path) as board:
         flag = tmp_path / "fail"
         flag.touch()
@@ -107,7 +107,7 @@ async def test_a_stuck_head_is_woken_or_skipped_at_once(tmp_path: Path) -> None:
 
 @pytest.mark.proves("W30")
 @on_a_loop
-async def test_with_keys_only_signed_orders_are_obeyed(tmp_path: Path) -> None:
+async def test_with_keys_only_signed_commands_are_carried_out(tmp_path: Path) -> None:
     async with board_in(tmp_path, signing_key=KEY, trusted_keys=(KEY,)) as board:
         await publish(board, tmp_path, "a", "one")
         async with board.subscriber("edge-1", into="./out") as edge:
@@ -120,7 +120,7 @@ async def test_with_keys_only_signed_orders_are_obeyed(tmp_path: Path) -> None:
 
 
 @on_a_loop
-async def test_an_order_to_nobody_is_refused_unless_it_is_forced_and_then_waits_for_its_subscriber(
+async def test_a_command_to_an_unknown_subscriber_is_refused_unless_forced_and_then_waits_for_it(
     tmp_path: Path,
 ) -> None:
     async with board_in(tmp_path) as board:
@@ -137,21 +137,21 @@ async def test_an_order_to_nobody_is_refused_unless_it_is_forced_and_then_waits_
 
 @pytest.mark.parametrize("name", ["édge one", "a'b\"c", "über;--", "x" * 100, "名前"])
 @on_a_loop
-async def test_names_with_strange_characters_are_ordered_about_like_any(tmp_path: Path, name: str) -> None:
+async def test_subscribers_with_unusual_names_can_be_commanded(tmp_path: Path, name: str) -> None:
     async with board_in(tmp_path) as board, board.subscriber(name, into="./out") as edge:
         await edge.caught_up()
         assert (await board.pause(name)).accepted is True
 
 
 @pytest.mark.parametrize("name", ["", "a/b", " a", "a\nb", "\u202egde", "x" * 101])
-def test_names_that_no_record_could_carry_are_refused(name: str) -> None:
+def test_invalid_subscriber_names_are_refused(name: str) -> None:
     with pytest.raises(ConfigError, match="but should be a name"):
         Callboard("memory:").subscriber(name, into="./out")
 
 
 @pytest.mark.proves("F56")
 @on_a_loop
-async def test_a_clear_of_all_goes_to_each_editable_subscriber_with_a_queue(tmp_path: Path) -> None:
+async def test_clearing_all_sends_a_command_to_each_editable_subscriber_with_a_queue(tmp_path: Path) -> None:
     async with board_in(tmp_path) as board:
         edges = [board.subscriber(f"edge-{n}", into=f"./out-{n}", editable=n > 0) for n in range(3)]
         for edge in edges:
@@ -173,7 +173,9 @@ async def test_a_clear_of_all_goes_to_each_editable_subscriber_with_a_queue(tmp_
 
 @pytest.mark.proves("F56")
 @on_a_loop
-async def test_the_first_package_of_a_cohort_is_cleared_at_all_and_the_others_are_imported(tmp_path: Path) -> None:
+async def test_clearing_the_first_package_of_a_cohort_clears_it_at_all_and_the_others_are_imported(
+    tmp_path: Path
+) -> None:
     async with board_in(tmp_path) as board:
         edges = [board.subscriber(f"edge-{n}", into=f"./out-{n}", editable=True) for n in range(2)]
         for edge in edges:
@@ -224,7 +226,7 @@ async def fill(board: Callboard, count: int) -> None:
 
 @pytest.mark.proves("F86", "F87", "W13")
 @on_a_loop
-async def test_a_staged_subscriber_follows_the_golden_one_in_what_it_imports_and_leaves_out(tmp_path: Path) -> None:
+async def test_a_staged_subscriber_imports_and_skips_what_the_golden_one_does(tmp_path: Path) -> None:
     async with board_in(tmp_path) as board:
         golden = board.subscriber("edge-0", into="./golden", editable=True)
         async with board.subscriber("edge-1", into="./out", golden="edge-0", expect=True) as staged:
@@ -249,7 +251,7 @@ async def test_a_staged_subscriber_follows_the_golden_one_in_what_it_imports_and
 
 
 @on_a_loop
-async def test_a_subscriber_cannot_be_its_own_golden_one(tmp_path: Path) -> None:
+async def test_a_subscriber_cannot_be_its_own_golden_subscriber(tmp_path: Path) -> None:
     async with board_in(tmp_path) as board:
         with pytest.raises(ConfigError, match="its own verdicts"):
             board.subscriber("edge-1", into="./out", golden="edge-1")

@@ -81,7 +81,7 @@ def test_an_interrupted_demo_leaves_no_process_and_no_file(source: Path, tempora
     assert not list(_at_work_for(temporary))
 
 
-def test_a_killed_demo_takes_its_processes_with_it(source: Path, temporary: Path) -> None:
+def test_the_processes_of_a_killed_demo_end_with_it(source: Path, temporary: Path) -> None:
     demo = start(source, temporary)
     assert demo.stderr is not None
     for line in demo.stderr:
@@ -93,11 +93,11 @@ def test_a_killed_demo_takes_its_processes_with_it(source: Path, temporary: Path
     while left := list(_at_work_for(temporary)):
         assert time.monotonic() < deadline, left
         time.sleep(0.05)
-    shutil.rmtree(next(temporary.iterdir()))  # its files nobody can remove but who comes after
+    shutil.rmtree(next(temporary.iterdir()))  # the killed demo cannot remove its files itself
 
 
 def _at_work_for(folder: Path) -> Iterator[int]:
-    """The processes that were started with this temporary folder, whoever their parents are by now."""
+    """The processes that were started with this temporary folder, under any parent."""
     for environment in Path("/proc").glob("[0-9]*/environ"):
         try:
             inherited = environment.read_bytes()

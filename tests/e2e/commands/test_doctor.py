@@ -1,4 +1,4 @@
-"""What the doctor finds on a board of one host, and what it says to do."""
+"""What the doctor finds on a board of one host, and the fixes that it suggests."""
 
 import asyncio
 import json
@@ -23,7 +23,7 @@ def problems(terminal, *words: str) -> list[tuple[str, str, str]]:
     return [(about, what, fix) for about, level, what, fix in found if level == "problem"]
 
 
-def test_a_board_that_is_well_has_no_problem_and_nothing_is_written(terminal):
+def test_a_healthy_board_has_no_problem_and_the_doctor_writes_nothing(terminal):
     terminal.run("publish", "./site")
     before = {path: path.stat().st_mtime_ns for path in (terminal.folder / "board.db").glob("*.db")}
     assert {level for _, level, _, _ in findings(terminal)} == {"ok"}
@@ -31,7 +31,7 @@ def test_a_board_that_is_well_has_no_problem_and_nothing_is_written(terminal):
     assert not (terminal.folder / "board.db" / "blobs").exists()
 
 
-def test_the_repositories_of_the_configuration_are_looked_at(terminal):
+def test_the_doctor_examines_the_configured_repositories(terminal):
     terminal.run("publish", "./site")
     (terminal.folder / "callboard.toml").write_text(
         '[subscribers.a]\ninto = "./out"\n[subscribers.b]\ninto = "./out"\n[subscribers.c]\ninto = "site/index.html"\n'
@@ -43,7 +43,7 @@ def test_the_repositories_of_the_configuration_are_looked_at(terminal):
     ]
 
 
-def test_a_stuck_subscriber_and_what_holds_it_up_are_named(terminal):
+def test_a_stuck_subscriber_is_named_with_the_reason(terminal):
     async def append_nonsense() -> None:
         async with Callboard(base=terminal.folder) as board:
             await board.log.append(board.settings.topics.package, [NewRecord(payload=b"?", headers=(("type", "x"),))])
@@ -60,7 +60,7 @@ def test_a_stuck_subscriber_and_what_holds_it_up_are_named(terminal):
 
 @pytest.mark.parametrize(("limit", "setting"), [("older_than_days = 1e-6", "retention.older_than_days"),
                                                 ("above_mb = 0.0005", "retention.above_mb")])
-def test_a_subscriber_that_is_about_to_lose_packages_is_named_with_what_is_left(terminal, limit, setting):
+def test_a_subscriber_about_to_lose_packages_is_named_with_the_packages_left(terminal, limit, setting):
     terminal.run("publish", "./site")
     terminal.run("run", "subscriber", "edge-1", "--into", "./out", "--until-caught-up")
     for _ in range(3):
@@ -74,7 +74,7 @@ def test_a_subscriber_that_is_about_to_lose_packages_is_named_with_what_is_left(
     assert setting in fix
 
 
-def test_a_record_from_the_future_tells_of_a_clock(terminal):
+def test_a_record_from_the_future_points_to_a_wrong_clock(terminal):
     terminal.run("publish", "./site")
 
     async def append_tomorrow() -> None:
@@ -86,7 +86,7 @@ def test_a_record_from_the_future_tells_of_a_clock(terminal):
     assert any("in the future" in what and "timedatectl" in fix for _, what, fix in problems(terminal))
 
 
-def test_a_pause_is_found_and_the_output_begins_with_it(terminal):
+def test_a_pause_is_reported_first(terminal):
     terminal.run("publish", "./site")
     terminal.start("run", "subscriber", "edge-1", "--into", "./out")
     terminal.until("edge-1", lambda row: row["offset"] == 1)
@@ -107,7 +107,7 @@ def test_a_pause_is_found_and_the_output_begins_with_it(terminal):
     assert "callboard resume edge-1" in terminal.out("queue", "edge-1")
 
 
-def test_one_that_was_placed_nowhere_yet_is_behind(terminal):
+def test_a_subscriber_without_a_position_is_behind(terminal):
     terminal.run("publish", "./site")
 
     async def announce() -> None:
@@ -130,7 +130,7 @@ def called(call):
 """
 
 
-def test_a_failing_hook_is_found_with_its_remedy_which_ends_it(terminal):
+def test_a_failing_hook_is_reported_with_a_remedy_that_works(terminal):
     (terminal.folder / "shop.py").write_text(HOOK)
     terminal.run("publish", "./site")
     terminal.start("run", "subscriber", "edge-1", "--into", "./out", "--after-import", "shop:called")
@@ -146,7 +146,7 @@ def test_a_failing_hook_is_found_with_its_remedy_which_ends_it(terminal):
     assert "everything is as it should be" in terminal.out("doctor")
 
 
-def test_a_golden_subscriber_that_nobody_runs_is_found(terminal):
+def test_a_golden_subscriber_that_is_not_running_is_reported(terminal):
     terminal.run("publish", "./site")
     terminal.start("run", "subscriber", "edge-1", "--into", "./out", "--golden", "edge-0", "--expect")
     terminal.until("edge-1", lambda row: row["state"] == "staged")
@@ -154,7 +154,7 @@ def test_a_golden_subscriber_that_nobody_runs_is_found(terminal):
     assert "edge-1 (staged): waits for the verdicts of edge-0, which was never heard of" in found
 
 
-def test_a_topic_that_is_missing_is_said_at_once(terminal):
+def test_a_missing_topic_is_reported_at_once(terminal):
     terminal.run("publish", "./site")
     for file in (terminal.folder / "board.db").glob("callboard.status.*"):
         file.unlink()
@@ -163,7 +163,7 @@ def test_a_topic_that_is_missing_is_said_at_once(terminal):
     assert "callboard init" in fix
 
 
-def test_a_status_can_be_about_those_who_need_somebody(terminal):
+def test_the_status_can_be_limited_to_subscribers_that_need_attention(terminal):
     terminal.run("publish", "./site")
     for name in ("edge-1", "edge-2"):
         terminal.run("run", "subscriber", name, "--into", f"./{name}", "--until-caught-up")

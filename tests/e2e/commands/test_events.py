@@ -1,9 +1,9 @@
-"""Every kind of request, and what becomes of it, from the command line."""
+"""Every kind of request from the command line, and the events that it leads to."""
 
 import json
 
 
-def test_requests_of_every_kind_and_the_events_that_tell_of_them(terminal):
+def test_requests_of_every_kind_are_reported_as_events(terminal):
     terminal.run("publish", "./site")
     terminal.start("run", "publisher", "--requests", "-")
     terminal.start("run", "subscriber", "edge-1", "--into", "./out")
@@ -28,7 +28,7 @@ def test_requests_of_every_kind_and_the_events_that_tell_of_them(terminal):
     assert "distributed" in terminal.out("log", "list", "--topic", "event")
 
 
-def test_what_there_is_nothing_of_is_not_shipped_and_what_is_too_large_is_refused(terminal):
+def test_a_missing_path_is_not_shipped_and_a_package_too_large_is_refused(terminal):
     (terminal.folder / "empty").mkdir()
     assert "nothing was shipped: empty request" in terminal.run("publish", "./empty", code=1).stdout
     assert terminal.json("log", "list")["items"] == []
@@ -46,7 +46,7 @@ def test_what_there_is_nothing_of_is_not_shipped_and_what_is_too_large_is_refuse
     assert terminal.json("log", "show", str(test["offset"]))["message"]["metadata"] == [["a", "b"]]
 
 
-def test_where_no_publisher_runs_nobody_writes_events_and_that_is_said(terminal):
+def test_without_a_running_publisher_no_events_are_written_and_the_command_says_so(terminal):
     terminal.run("publish", "./site")
     terminal.run("run", "subscriber", "edge-1", "--into", "./out", "--until-caught-up")
     assert "no events; only a long-running publisher (`callboard run publisher`" in terminal.out("events")

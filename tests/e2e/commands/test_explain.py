@@ -4,7 +4,7 @@ import pytest
 
 
 @pytest.mark.proves("W28")
-def test_a_path_is_explained_with_what_brought_it_and_what_is_to_come(terminal):
+def test_a_path_is_explained_by_the_packages_that_brought_it_and_that_are_queued(terminal):
     first = terminal.json("publish", "./site")["offset"]
     terminal.run("run", "subscriber", "edge-1", "--into", "./out", "--until-caught-up")
     second = terminal.json("delete", "/blog/a.html")["offset"]

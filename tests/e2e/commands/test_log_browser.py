@@ -1,4 +1,4 @@
-"""Looking at the log, taking content out of it, and sending a package again, at the command line."""
+"""Browsing the log, exporting content, and resending a package, at the command line."""
 
 import json
 import tarfile
@@ -26,7 +26,7 @@ def offsets(terminal, *words: str) -> list[int]:
 
 
 @pytest.mark.proves("F102", "W28")
-def test_records_are_listed_and_found_by_what_is_known_of_them(terminal, published):
+def test_records_are_listed_and_found_by_their_properties(terminal, published):
     _, two, three, four, five = published
     assert offsets(terminal, "list", "--limit", "2") == [four, five]
     cursor = terminal.json("log", "list", "--limit", "2")["cursor"]
@@ -45,7 +45,7 @@ def test_records_are_listed_and_found_by_what_is_known_of_them(terminal, publish
 
 
 @pytest.mark.proves("W28", "F102")
-def test_the_content_of_a_package_is_taken_out_of_the_log(terminal, published):
+def test_the_content_of_a_package_is_exported_from_the_log(terminal, published):
     terminal.run("log", "export", str(published[0]), "./found")
     found = terminal.folder / "found"
     assert sorted(path.name for path in found.rglob("*")) == ["a.html", "blog", "index.html", "large.bin", "link"]
@@ -61,7 +61,7 @@ def test_the_content_of_a_package_is_taken_out_of_the_log(terminal, published):
     assert not (terminal.folder / "nothing").exists()
 
 
-def test_a_package_with_damaged_content_is_not_taken_for_good(terminal, published):
+def test_a_package_with_damaged_content_is_not_exported(terminal, published):
     [blob] = [file for file in (terminal.folder / "board.db" / "blobs").rglob("*") if len(file.name) == 62]
     blob.chmod(0o644)
     blob.write_bytes(b"x" * blob.stat().st_size)
@@ -74,7 +74,7 @@ def test_a_package_with_damaged_content_is_not_taken_for_good(terminal, publishe
 
 
 @pytest.mark.proves("W28")
-def test_records_are_written_as_lines_of_json(terminal, published):
+def test_records_are_printed_as_lines_of_json(terminal, published):
     terminal.run("log", "export", "--ndjson", "log.ndjson")
     lines = [json.loads(line) for line in (terminal.folder / "log.ndjson").read_text().splitlines()]
     assert [line["offset"] for line in lines] == published
@@ -86,7 +86,7 @@ def test_records_are_written_as_lines_of_json(terminal, published):
 
 
 @pytest.mark.proves("W28")
-def test_a_package_is_sent_again_to_all(terminal, published):
+def test_a_package_is_resent_to_all_subscribers(terminal, published):
     output = terminal.refused("log", "resend", str(published[0]))
     assert f"offsets {', '.join(map(str, published[1:]))}, touch" in output
     terminal.run("run", "subscriber", "edge-1", "--into", "./out", "--until-caught-up")

@@ -1,4 +1,4 @@
-"""A package that cannot be imported is set aside; what does not touch its paths goes on."""
+"""A package that cannot be imported is quarantined; packages on other paths are still imported."""
 
 import asyncio
 from pathlib import Path
@@ -22,7 +22,7 @@ def written(out: Path) -> dict[str, int]:
 
 
 @pytest.mark.proves("W22", "W23")
-def test_a_lost_file_holds_up_its_path_alone_until_it_is_found_and_retried(tmp_path: Path) -> None:
+def test_a_lost_file_blocks_only_its_path_until_it_is_restored_and_retried(tmp_path: Path) -> None:
     (site := tmp_path / "site").mkdir()
     (site / "large").write_bytes(b"1" * 200_000)
     (site / "page").write_bytes(b"1")
@@ -53,7 +53,7 @@ def test_a_lost_file_holds_up_its_path_alone_until_it_is_found_and_retried(tmp_p
     asyncio.run(scene())
 
 
-def test_what_is_set_aside_is_cleared_although_nothing_is_queued(tmp_path: Path) -> None:
+def test_quarantined_packages_are_cleared_although_the_queue_is_empty(tmp_path: Path) -> None:
     (site := tmp_path / "site").mkdir()
     (site / "large").write_bytes(b"1" * 200_000)
     log = tmp_path / "board"

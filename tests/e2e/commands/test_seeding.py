@@ -1,4 +1,4 @@
-"""A new subscriber begins with the content of another, and imports only what came after it."""
+"""A new subscriber starts with the content of another one, and imports only later packages."""
 
 import shutil
 from pathlib import Path
@@ -49,7 +49,7 @@ def test_a_clone_of_a_repository_carries_its_position(terminal, imported, into):
 
 
 @pytest.mark.proves("F70", "F71")
-def test_a_snapshot_seeds_a_subscriber_when_the_log_has_only_the_tail(terminal, imported):
+def test_a_snapshot_seeds_a_subscriber_of_a_trimmed_log(terminal, imported):
     (terminal.folder / "callboard.toml").write_text('[subscribers.edge-1]\ninto = "./out-1"\n')
     assert terminal.json("snapshot", "edge-1", "--to", "edge.snapshot")["offset"] == imported[1]
     assert "choose a new file" in terminal.refused("snapshot", "./out-1", "--to", "edge.snapshot")
@@ -61,7 +61,7 @@ def test_a_snapshot_seeds_a_subscriber_when_the_log_has_only_the_tail(terminal, 
 
 
 @pytest.mark.proves("F70", "F71", "W3")
-def test_content_that_is_too_old_for_the_log_seeds_nobody(terminal, imported):
+def test_content_older_than_the_start_of_the_log_seeds_no_subscriber(terminal, imported):
     terminal.run("snapshot", "./out-1", "--to", "edge.snapshot")
     terminal.run("log", "trim", "--below", str(imported[2] + 1), "--yes")
     for origin in (("--from", "edge.snapshot"), ("--from-repository", "./out-1")):
@@ -74,7 +74,9 @@ def test_content_that_is_too_old_for_the_log_seeds_nobody(terminal, imported):
 
 
 @pytest.mark.proves("F70", "W3")
-def test_a_subscriber_that_fell_out_of_retention_is_seeded_anew_and_not_by_itself(terminal, imported):
+def test_a_subscriber_that_fell_out_of_retention_is_seeded_into_a_new_repository_and_not_automatically(
+    terminal, imported
+):
     terminal.run("run", "subscriber", "edge-2", "--into", "./out-2", "--until-caught-up")
     terminal.run("snapshot", "./out-2", "--to", "edge.snapshot")
     terminal.run("log", "trim", "--below", str(imported[2] + 1), "--yes")
@@ -85,15 +87,15 @@ def test_a_subscriber_that_fell_out_of_retention_is_seeded_anew_and_not_by_itsel
     )
     (terminal.folder / "site" / "index.html").write_text("changed again")
     last = terminal.json("publish", "./site", "/index.html")["offset"]
-    terminal.run("seed", "edge-1", "--into", "./anew", "--from", "edge.snapshot")
-    terminal.run(*run, "./anew", "--until-caught-up")
+    terminal.run("seed", "edge-1", "--into", "./again", "--from", "edge.snapshot")
+    terminal.run(*run, "./again", "--until-caught-up")
     terminal.run("run", "subscriber", "edge-2", "--into", "./out-2", "--until-caught-up")
-    assert tree(terminal.folder / "anew") == tree(terminal.folder / "out-2")
+    assert tree(terminal.folder / "again") == tree(terminal.folder / "out-2")
     rows = {row["name"]: row["offset"] for row in terminal.json("status")["subscribers"]}
     assert rows == {"edge-1": last, "edge-2": last}
 
 
-def test_a_repository_in_use_and_one_that_is_not_there_seed_nobody(terminal, imported):
+def test_a_repository_that_is_in_use_or_missing_seeds_no_subscriber(terminal, imported):
     terminal.start("run", "subscriber", "edge-1", "--into", "./out-1")
     terminal.until("edge-1", lambda row: row["offset"] == imported[2])
     terminal.refused("snapshot", "./out-1", "--to", "edge.snapshot", code=3)
@@ -105,7 +107,7 @@ def test_a_repository_in_use_and_one_that_is_not_there_seed_nobody(terminal, imp
 
 
 @pytest.mark.proves("F97")
-def test_a_position_is_reset_by_hand_and_the_content_stays(terminal, imported):
+def test_resetting_a_position_keeps_the_content(terminal, imported):
     assert "There is no terminal to ask on" in terminal.refused("reset", "./out-1")
     assert terminal.json("reset", "./out-1", "--to", str(imported[1]), "--yes")["before"] == imported[1]
     assert (terminal.folder / "out-1" / "index.html").exists()

@@ -1,4 +1,4 @@
-"""Commands that run on: what they do meanwhile, and how they end."""
+"""Commands that keep running: what they do, and how they end."""
 
 import signal
 import time
@@ -16,7 +16,7 @@ def descendants(pid: int) -> list[int]:
 @pytest.mark.parametrize(
     ("runtime", "number"), [("embedded", signal.SIGINT), ("embedded", signal.SIGTERM), ("processes", signal.SIGINT)]
 )
-def test_a_subscriber_that_is_told_to_stop_says_goodbye_and_leaves_no_process(terminal, runtime, number):
+def test_a_stopped_subscriber_announces_that_and_leaves_no_process(terminal, runtime, number):
     terminal.run("publish", "./site")
     process = terminal.start("run", "subscriber", "edge-1", "--into", "./out", "--runtime", runtime)
     terminal.until("edge-1", lambda row: row["state"] == "idle" and row["imported"] == 1)
@@ -31,7 +31,7 @@ def test_a_subscriber_that_is_told_to_stop_says_goodbye_and_leaves_no_process(te
 
 
 @pytest.mark.parametrize("delay_s", [0.02, 0.1, 0.2, 0.3, 0.5])
-def test_an_interrupt_while_it_starts_ends_it_without_a_traceback(terminal, delay_s):
+def test_an_interrupt_during_the_start_ends_a_command_without_a_traceback(terminal, delay_s):
     # What Python does with an interrupt before it has come to the main function is not ours to say.
     script = "import sys; from callboard.cli import main; sys.stderr.write('main\\n'); main()"
     process = terminal.start("run", "subscriber", "edge-1", "--into", "./out", script=script)
@@ -45,7 +45,7 @@ def test_an_interrupt_while_it_starts_ends_it_without_a_traceback(terminal, dela
     assert "Traceback" not in output
 
 
-def test_a_publisher_ships_what_changes_in_the_folder_that_it_watches(terminal):
+def test_a_publisher_ships_changes_in_the_folder_that_it_watches(terminal):
     site, out = terminal.folder / "site", terminal.folder / "out"
     terminal.start("run", "publisher", "site", "--from", "./site", "--watch", "0.1")
     terminal.start("run", "subscriber", "edge-1", "--into", "./out")
@@ -59,7 +59,7 @@ def test_a_publisher_ships_what_changes_in_the_folder_that_it_watches(terminal):
     wait_for(lambda: (out / "index.html").read_text() == "changed")
 
 
-def test_publishing_waits_for_the_fleet_if_it_is_asked_to(terminal):
+def test_publish_waits_for_the_fleet_on_request(terminal):
     terminal.run("publish", "./site")
     terminal.start("run", "subscriber", "edge-1", "--into", "./out")
     terminal.until("edge-1", lambda row: row["state"] == "idle")

@@ -1,4 +1,4 @@
-"""A package that cannot be imported: seen, understood, and passed over."""
+"""A package that cannot be imported is shown, explained, and skipped."""
 
 import sqlite3
 from contextlib import closing
@@ -17,7 +17,7 @@ def flip_a_bit(database, marker: bytes) -> None:
     raise AssertionError(f"no record holds {marker!r}")
 
 
-def test_a_damaged_package_blocks_its_queue_and_is_cleared_by_an_operator(terminal):
+def test_a_damaged_package_blocks_its_queue_until_an_operator_clears_it(terminal):
     damaged = terminal.json("publish", "./site", "/index.html")["offset"]
     flip_a_bit(terminal.folder / "board.db" / "callboard.package.db", b"welcome")
     terminal.run("publish", "./site", "/blog")
@@ -47,7 +47,7 @@ def test_a_damaged_package_blocks_its_queue_and_is_cleared_by_an_operator(termin
 
 
 @pytest.mark.proves("F51", "F52", "W18")
-def test_a_package_that_is_given_up_is_in_the_error_queue(terminal):
+def test_a_package_that_was_given_up_is_in_the_error_queue(terminal):
     (terminal.folder / "callboard.toml").write_text('[subscribers.edge-1]\non_undecodable = "dead_letter"\n')
     terminal.run("publish", "./site")
     flip_a_bit(terminal.folder / "board.db" / "callboard.package.db", b"welcome")
@@ -65,7 +65,7 @@ def test_a_package_that_is_given_up_is_in_the_error_queue(terminal):
 
 
 @pytest.mark.proves("W26", "W38")
-def test_a_subscriber_that_stopped_is_known_until_it_is_forgotten(terminal):
+def test_a_stopped_subscriber_is_shown_until_it_is_forgotten(terminal):
     terminal.run("publish", "./site")
     terminal.run("run", "subscriber", "edge-1", "--into", "./out", "--until-caught-up")
     (row,) = terminal.json("status")["subscribers"]
@@ -75,7 +75,7 @@ def test_a_subscriber_that_stopped_is_known_until_it_is_forgotten(terminal):
     assert "ever heard of" in terminal.refused("forget", "edge-1")
 
 
-def test_a_queue_of_a_subscriber_that_is_not_editable_is_not_cleared(terminal):
+def test_the_queue_of_a_subscriber_that_is_not_editable_cannot_be_cleared(terminal):
     terminal.run("publish", "./site")
     terminal.run("run", "subscriber", "edge-1", "--into", "./out", "--until-caught-up")
     assert "not editable" in terminal.refused("clear", "edge-1", "--yes")

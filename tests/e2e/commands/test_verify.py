@@ -1,4 +1,4 @@
-"""What a subscriber has is compared with what the log says, and what differs is put right, at that subscriber alone."""
+"""The content of a subscriber is compared with the log, and differences are repaired at that subscriber alone."""
 
 import asyncio
 import os
@@ -47,7 +47,7 @@ class Stage:
             await edge.caught_up(60)
 
     def damage(self) -> None:
-        """By hand, at edge-1: something of each kind."""
+        """Make a change of each kind at edge-1, by hand."""
         (self.out / "blog" / "a").write_text("by hand")
         (self.out / "blog" / "b").unlink()
         (self.out / "blog" / "extra").mkdir()
@@ -101,7 +101,7 @@ def tree(folder: Path) -> dict[str, object]:
     return {path.relative_to(folder).as_posix(): content(path) for path in paths}
 
 
-def test_a_subscriber_that_has_what_it_should_differs_in_nothing(on_stage):
+def test_verify_finds_no_difference_at_an_intact_subscriber(on_stage):
     async def scenario(stage: Stage) -> None:
         found = await stage.verify()
         assert (told(found), found.unknown, found.problems, found.offset) == ([], 0, (), 3)
@@ -110,7 +110,7 @@ def test_a_subscriber_that_has_what_it_should_differs_in_nothing(on_stage):
     on_stage(scenario)
 
 
-def test_whatever_was_changed_by_hand_is_told_with_the_package_that_should_be_there(on_stage):
+def test_every_manual_change_is_reported_with_the_package_that_should_be_there(on_stage):
     async def scenario(stage: Stage) -> None:
         stage.damage()
         assert told(await stage.verify()) == DAMAGE
@@ -120,10 +120,10 @@ def test_whatever_was_changed_by_hand_is_told_with_the_package_that_should_be_th
 
 
 @pytest.mark.parametrize("source", ["the log", "the site"])
-def test_a_repair_ships_just_what_differs_to_just_that_subscriber_and_once_is_enough(on_stage, source):
+def test_a_repair_ships_only_what_differs_to_only_that_subscriber_and_once_is_enough(on_stage, source):
     async def scenario(stage: Stage) -> None:
         stage.damage()
-        (stage.other / "blog" / "b").write_text("edge-2 is nobody's business")
+        (stage.other / "blog" / "b").write_text("a repair must not touch edge-2")
         found = await stage.verify()
         place = stage.site if source == "the site" else ""
         planned = await stage.board.repair("edge-1", found, source=place, dry_run=True)
@@ -138,13 +138,13 @@ def test_a_repair_ships_just_what_differs_to_just_that_subscriber_and_once_is_en
         after = await stage.verify()
         assert (told(after), await stage.board.repair("edge-1", after)) == ([], ())
         assert tree(stage.out) == tree(stage.site)
-        assert (stage.other / "blog" / "b").read_text() == "edge-2 is nobody's business"
+        assert (stage.other / "blog" / "b").read_text() == "a repair must not touch edge-2"
 
     on_stage(scenario)
 
 
 @pytest.mark.proves("W3")
-def test_where_the_log_was_trimmed_what_is_there_is_unknown_and_no_difference(on_stage):
+def test_content_of_trimmed_packages_is_unknown_and_no_difference(on_stage):
     async def scenario(stage: Stage) -> None:
         await stage.board.trim(Retention(below_offset=2))
         found = await stage.verify()
@@ -156,7 +156,7 @@ def test_where_the_log_was_trimmed_what_is_there_is_unknown_and_no_difference(on
     on_stage(scenario)
 
 
-def test_content_that_is_gone_repairs_nothing_unless_there_is_a_source(on_stage):
+def test_missing_content_can_only_be_repaired_from_a_source(on_stage):
     async def scenario(stage: Stage) -> None:
         (stage.out / "large.bin").unlink()
         found = await stage.verify()
@@ -171,7 +171,7 @@ def test_content_that_is_gone_repairs_nothing_unless_there_is_a_source(on_stage)
     on_stage(scenario)
 
 
-def test_who_was_never_heard_of_has_nothing_to_verify(on_stage):
+def test_an_unknown_subscriber_cannot_be_verified(on_stage):
     async def scenario(stage: Stage) -> None:
         with refused("unknown_name"):
             await stage.board.verify("edge-9")
@@ -179,7 +179,7 @@ def test_who_was_never_heard_of_has_nothing_to_verify(on_stage):
     on_stage(scenario)
 
 
-def test_one_that_falls_silent_is_not_waited_for(tmp_path):
+def test_verify_does_not_wait_for_a_subscriber_that_falls_silent(tmp_path):
     async def work() -> None:
         async with Callboard(base=tmp_path) as board:
             configuration = SubscriberConfiguration(editable=False, max_retries=-1)
@@ -194,7 +194,7 @@ def test_one_that_falls_silent_is_not_waited_for(tmp_path):
     asyncio.run(work())
 
 
-def test_verify_and_repair_at_the_command_line(terminal):
+def test_verify_and_repair_work_at_the_command_line(terminal):
     terminal.run("publish", "./site")
     process = terminal.start("run", "subscriber", "edge-1", "--into", "./out")
     terminal.until("edge-1", lambda row: row["offset"] == 1)

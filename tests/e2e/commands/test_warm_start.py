@@ -1,4 +1,4 @@
-"""A command that starts as a copy does what a fresh one does."""
+"""A command that starts as a warm copy behaves like a fresh process."""
 
 import json
 import os
@@ -11,7 +11,7 @@ from tests.budget import spent_s
 
 
 @pytest.mark.parametrize("words", [("init",), ("log", "list"), ("statsu",), ("queue", "edge-1")], ids=" ".join)
-def test_a_copy_says_and_does_what_a_fresh_process_does(warm_start, tmp_path, words):
+def test_a_warm_copy_behaves_like_a_fresh_process(warm_start, tmp_path, words):
     environ = {name: value for name, value in os.environ.items() if not name.startswith("CALLBOARD_")}
     ended = []
     for folder in (tmp_path / "copy", tmp_path / "fresh"):
@@ -25,7 +25,7 @@ def test_a_copy_says_and_does_what_a_fresh_process_does(warm_start, tmp_path, wo
     assert ended[0] == ended[1]
 
 
-def test_it_reads_what_it_is_given_in_the_environment_that_it_is_given(warm_start, tmp_path):
+def test_a_warm_copy_has_the_given_input_and_environment(warm_start, tmp_path):
     environ = os.environ | {"CALLBOARD_LOG": "sqlite:///./other.db"}
     assert warm_start.run(("init",), tmp_path, environ, "", 60).returncode == 0
     requests = '{"kind": "test", "request_id": "1"}\n'
@@ -34,14 +34,14 @@ def test_it_reads_what_it_is_given_in_the_environment_that_it_is_given(warm_star
     assert (tmp_path / "other.db").exists()
 
 
-def test_one_that_runs_too_long_is_killed_and_the_next_one_is_not(warm_start, tmp_path):
+def test_a_warm_copy_that_runs_too_long_is_killed_and_the_next_one_is_not(warm_start, tmp_path):
     assert warm_start.run(("init",), tmp_path, os.environ, "", 60).returncode == 0
     with pytest.raises(subprocess.TimeoutExpired):
         warm_start.run(("events", "--follow"), tmp_path, os.environ, "", 0.2)
     assert warm_start.run(("--version",), tmp_path, os.environ, "", 60).returncode == 0
 
 
-def test_its_processor_time_counts(warm_start, tmp_path):
+def test_the_processor_time_of_a_warm_copy_counts(warm_start, tmp_path):
     before = spent_s()
     warm_start.run(("--help",), tmp_path, os.environ, "", 60)
     assert spent_s() > before

@@ -1,4 +1,4 @@
-"""docs/hooks.md is true: its hook and its configuration, run as they are written there."""
+"""The hook and the configuration in docs/hooks.md run as they are written there."""
 
 import re
 import time
@@ -15,7 +15,7 @@ FILES = dict(re.findall(r"^```\w+ file=(\S+)\n(.*?)^```$", TEXT, re.MULTILINE | 
 
 
 @pytest.mark.proves("F88", "F89")
-def test_the_hook_of_the_document_unpacks_what_was_imported(terminal: Any) -> None:
+def test_the_documented_hook_unpacks_imported_archives(terminal: Any) -> None:
     for name, text in FILES.items():
         (terminal.folder / name).write_text(text)
     downloads = terminal.folder / "site" / "downloads"
@@ -31,6 +31,6 @@ def test_the_hook_of_the_document_unpacks_what_was_imported(terminal: Any) -> No
     assert found.read_text() == "unpacked"
 
 
-def test_every_hook_and_all_that_it_is_told_is_in_the_document() -> None:
+def test_every_hook_and_its_arguments_are_documented() -> None:
     for word in (*Hook, *HookCall.__dataclass_fields__):
         assert f"`{word}`" in TEXT

@@ -1,4 +1,4 @@
-"""docs/operations.md is true: its commands run, one after the other, as they are written there."""
+"""The commands in docs/operations.md run in order, as they are written there."""
 
 import re
 import shlex
@@ -15,7 +15,7 @@ BLOCKS = re.findall(r"^```console\n(.*?)^```$", TEXT, re.MULTILINE | re.DOTALL)
 
 
 @pytest.mark.proves("W28", "F71")
-def test_the_commands_of_the_page_run_one_after_the_other(newcomer):
+def test_the_commands_of_the_page_run_in_order(newcomer):
     terminal = newcomer
     lines = [line for block in BLOCKS for line in block.splitlines()]
     assert len(lines) > 15
@@ -29,7 +29,7 @@ def test_the_commands_of_the_page_run_one_after_the_other(newcomer):
     assert (terminal.folder / "packages.ndjson").read_text().count("\n") == 2
 
 
-def test_the_figures_of_the_page_are_those_of_the_code():
+def test_the_figures_on_the_page_match_the_code():
     assert f"The least grace is {GRACE_MIN_S / 3600:g} hours" in TEXT
     assert f"A search ends after {SCAN_MAX:_} records".replace("_", " ") in TEXT
     for gate in ("none", "subscribers", "archive"):

@@ -1,4 +1,4 @@
-"""README.md is true: its first minute and its program run as they are written."""
+"""The first minute and the program in README.md run as they are written."""
 
 import re
 import shlex
@@ -24,7 +24,7 @@ def test_the_first_minute_can_be_typed_as_it_stands(newcomer):
     assert (terminal.folder / "out" / "index.html").exists()
 
 
-def test_the_program_does_what_it_says(tmp_path):
+def test_the_program_in_the_readme_works_as_described(tmp_path):
     program = re.findall(r"^```python\n(.*?)^```$", TEXT, re.MULTILINE | re.DOTALL)[0]
     done = subprocess.run(
         [sys.executable, "-c", program], cwd=tmp_path, capture_output=True, text=True, timeout=180, check=False

@@ -1,4 +1,4 @@
-"""docs/topology.md is true: its service leads, fails over and tells its members, run as it is written there."""
+"""The service in docs/topology.md runs as it is written there: it leads, fails over and reports its members."""
 
 import asyncio
 import re
@@ -52,7 +52,7 @@ def test_when_the_first_service_is_stopped_the_second_one_leads(tmp_path: Path) 
             first.kill()
 
 
-def test_the_timing_in_the_document_is_that_of_the_profiles() -> None:
+def test_the_documented_timing_matches_the_profiles() -> None:
     usual, fast, wan = (PROFILES[each] for each in ("default", "fast", "wan"))
     words = " ".join(TEXT.split())
     assert f"its lease, `lease_s` ({usual.lease_s:g} s), which it renews every `renew_s` ({usual.renew_s:g} s)" in words
@@ -76,17 +76,17 @@ NUMBERS = [
 
 
 @pytest.mark.parametrize("words", NUMBERS)
-def test_the_numbers_in_the_document_are_those_of_the_program(words: str) -> None:
+def test_the_numbers_in_the_document_match_the_code(words: str) -> None:
     assert words in " ".join(TEXT.split())
 
 
-def test_every_code_with_which_a_membership_may_end_is_in_the_document() -> None:
+def test_every_code_with_which_a_membership_may_end_is_documented() -> None:
     by_itself = {MemberProblem.EVICTED, MemberProblem.LEFT}
     assert [each for each in MemberProblem if each.is_final and each not in by_itself and f"`{each}`" not in TEXT] == []
 
 
 @pytest.mark.parametrize("place", ["sqlite:./shop.db", "folder:./shop"])
-def test_a_fence_that_was_reset_lets_anyone_write_again(place: str, tmp_path: Path) -> None:
+def test_after_a_reset_of_the_fence_any_process_may_write_again(place: str, tmp_path: Path) -> None:
     async def written(token: Token | None) -> bytes:
         repository = open_repository(place, tmp_path)
         try:
@@ -105,7 +105,7 @@ def test_a_fence_that_was_reset_lets_anyone_write_again(place: str, tmp_path: Pa
     asyncio.run(written(Token("new", 3)))
 
 
-def test_every_call_and_every_event_is_in_the_document() -> None:
+def test_every_call_and_every_event_is_documented() -> None:
     for word in (*TopologyEventKind, *PROFILES["fast"]._fields):
         assert str(word) in TEXT
     calls = re.findall(r"`(?:await |async for change in )?member\.(\w+)\(", TEXT)

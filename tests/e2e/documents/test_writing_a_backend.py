@@ -40,13 +40,13 @@ def run(command: list[str], folder: Path, environment: dict[str, str]) -> subpro
     return done
 
 
-def test_a_board_runs_on_the_log_of_another_package(installed: dict[str, str], tmp_path: Path) -> None:
+def test_a_board_runs_on_a_log_from_another_package(installed: dict[str, str], tmp_path: Path) -> None:
     done = run([sys.executable, "-c", blocks("python")[1]], tmp_path, installed)
     assert done.stdout.splitlines()[-1] == "<h1>Hello</h1>"
     assert list(tmp_path.glob("board/*.db"))
 
 
-def test_the_log_of_another_package_passes_the_suite(installed: dict[str, str], tmp_path: Path) -> None:
+def test_a_log_from_another_package_passes_the_conformance_suite(installed: dict[str, str], tmp_path: Path) -> None:
     suite = [sys.executable, "-m", "callboard.testing.conformance", "log", "mylog://conformance", "--json"]
     done = run(suite, tmp_path, installed)
     checks = {name: row["mylog"] for name, row in json.loads(done.stdout)["log"]["checks"].items()}
@@ -56,7 +56,7 @@ def test_the_log_of_another_package_passes_the_suite(installed: dict[str, str], 
     assert "0 FAIL" in done.stderr
 
 
-def test_its_tests_run_with_pytest(installed: dict[str, str], tmp_path: Path) -> None:
+def test_the_tests_of_the_package_run_with_pytest(installed: dict[str, str], tmp_path: Path) -> None:
     (tmp_path / "test_mylog.py").write_text(blocks("python")[2])
     pytest_here = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--basetemp=own"]
     done = run([*pytest_here, "test_mylog.py"], tmp_path, installed)
@@ -64,7 +64,7 @@ def test_its_tests_run_with_pytest(installed: dict[str, str], tmp_path: Path) ->
     assert "passed" in done.stdout
 
 
-def test_the_other_commands_of_the_page_pass(tmp_path: Path) -> None:
+def test_the_other_commands_on_the_page_succeed(tmp_path: Path) -> None:
     commands = re.findall(r"^\$ python (.*'.*')$", PAGE, re.MULTILINE)
     assert len(commands) == 2
     for command in commands:
@@ -76,7 +76,9 @@ def test_the_other_commands_of_the_page_pass(tmp_path: Path) -> None:
     ("group", "opener"),
     [("callboard.blob_stores", "folder:blobs"), ("callboard.repositories", "sqlite:content.db")],
 )
-def test_blob_stores_and_repositories_are_offered_alike(group: str, opener: str, tmp_path: Path) -> None:
+def test_packages_can_offer_blob_stores_and_repositories_in_the_same_way(
+    group: str, opener: str, tmp_path: Path
+) -> None:
     kind = group.removeprefix("callboard.")
     function = {"blob_stores": "open_blob_store", "repositories": "open_repository"}[kind]
     (tmp_path / "mine-1.0.dist-info").mkdir()

@@ -15,7 +15,7 @@ PATIENCE_S = 300.0
 
 
 @pytest.mark.proves("F105", "F60")
-def test_a_hundred_subscribers_come_and_go_and_all_that_stay_have_everything(tmp_path: Path) -> None:
+def test_of_a_hundred_subscribers_that_come_and_go_all_that_stay_have_everything(tmp_path: Path) -> None:
     site = tmp_path / "site"
     site.mkdir()
 

@@ -1,4 +1,4 @@
-"""An older copy of the whole log's folder is put in place, and the log goes on from there."""
+"""An older copy of the whole folder of the log is restored, and the log grows from there."""
 
 import asyncio
 import shutil
@@ -24,7 +24,7 @@ def publish(folder: Path, *texts: str) -> None:
 
 
 def imports(folder: Path, on_gap: str = "fail") -> tuple[State, str]:
-    """Have the subscriber import what there is; what it says then."""
+    """Have the subscriber import everything; returns its output."""
 
     async def work() -> tuple[State, str]:
         async with Callboard("sqlite:///./board.db", base=folder) as board:

@@ -1,4 +1,4 @@
-"""Another log in the place of the one that was there: no view compares a position with what is on it."""
+"""The log was replaced by another one: no view compares an old position with it."""
 
 import shutil
 from pathlib import Path
@@ -13,7 +13,7 @@ from tests.refused import refused
 
 
 async def three_imported(folder: Path) -> None:
-    """``edge-1`` is at the third package of a log, in the state in which it says goodbye."""
+    """``edge-1`` is at the third package of a log, in the state of its last announcement."""
     async with board_in(folder) as board:
         for name in ("a", "b", "a"):
             await publish(board, folder, name, "old")
@@ -24,7 +24,7 @@ async def three_imported(folder: Path) -> None:
 
 @pytest.mark.proves("F73", "F57")
 @on_a_loop
-async def test_no_view_takes_a_position_on_another_log_for_one_on_this(tmp_path: Path) -> None:
+async def test_no_view_takes_a_position_on_another_log_for_one_on_this_log(tmp_path: Path) -> None:
     await three_imported(tmp_path)
     shutil.rmtree(tmp_path / "board.db")
     async with board_in(tmp_path) as board:
@@ -59,8 +59,8 @@ async def test_no_view_takes_a_position_on_another_log_for_one_on_this(tmp_path:
 
 @pytest.mark.proves("F73")
 @on_a_loop
-async def test_one_that_stopped_on_another_log_is_not_taken_for_up_to_date(tmp_path: Path) -> None:
-    """Of a server whose topic of packages was made again, while what subscribers said stays."""
+async def test_a_subscriber_stopped_on_another_log_is_not_shown_as_up_to_date(tmp_path: Path) -> None:
+    """On a server the topic of packages was recreated, while the announcements of subscribers stay."""
     await three_imported(tmp_path)
     for file in (tmp_path / "board.db").glob("callboard.package.*"):
         file.unlink()
@@ -78,7 +78,7 @@ async def test_one_that_stopped_on_another_log_is_not_taken_for_up_to_date(tmp_p
     assert (tmp_path / "out" / "a").read_text() == "new"
 
 
-def test_the_command_line_says_so_as_well(terminal: Any) -> None:
+def test_the_command_line_says_that_the_log_is_another_one(terminal: Any) -> None:
     for number in range(3):
         (terminal.folder / "site" / "index.html").write_text(str(number))
         terminal.run("publish", "./site")

@@ -30,7 +30,7 @@ def on_a_loop(test: Callable[..., Awaitable[None]]) -> Callable[..., None]:
 
 
 async def until(condition: Callable[[], Any]) -> Any:
-    """Wait until it is so."""
+    """Wait until the condition holds."""
     async with asyncio.timeout(DEADLINE_S):
         while True:
             found = condition()
@@ -81,7 +81,7 @@ async def test_the_hooks_are_called_before_and_after_an_import_and_for_an_invali
 
 @pytest.mark.parametrize("into", ["./out", "sqlite:./out.db"])
 @on_a_loop
-async def test_a_hook_is_told_every_path_that_was_written_and_removed(tmp_path, site, into):
+async def test_a_hook_gets_every_path_that_was_written_or_removed(tmp_path, site, into):
     told: list[tuple[int, set[tuple[str, bool]]]] = []
 
     def note(call: HookCall) -> None:
@@ -110,7 +110,7 @@ async def test_a_hook_is_told_every_path_that_was_written_and_removed(tmp_path, 
 
 @pytest.mark.proves("F88", "F91", "R4")
 @on_a_loop
-async def test_a_hook_that_refuses_an_import_leaves_the_content_as_it_was_and_is_asked_again(tmp_path, site):
+async def test_a_hook_that_refuses_an_import_leaves_the_content_unchanged_and_is_called_again(tmp_path, site):
     refusals = [OSError("the disk is being checked")] * 2
 
     async def refuse(call: HookCall) -> None:
@@ -139,7 +139,7 @@ async def failing(edge) -> Any:
 
 @pytest.mark.proves("W6")
 @on_a_loop
-async def test_a_hook_that_keeps_failing_after_imports_holds_nothing_up_and_is_told_of(tmp_path, site):
+async def test_a_hook_that_keeps_failing_after_imports_blocks_nothing_and_is_reported(tmp_path, site):
     def fail(call: HookCall) -> None:
         raise RuntimeError("no cache")
 
@@ -211,7 +211,7 @@ def calls(tmp_path: Path, hook: str) -> list[tuple[int, int]]:
 
 @pytest.mark.proves("W5", "W6")
 @on_a_loop
-async def test_a_hook_that_kills_its_process_is_counted_called_again_and_does_not_undo_the_import(tmp_path, site):
+async def test_a_hook_that_kills_its_process_is_counted_and_called_again_and_the_import_stays(tmp_path, site):
     (tmp_path / "e2e_dying_hooks.py").write_text(MODULE)
     async with Callboard("sqlite:///./board", base=tmp_path, runtime="processes") as board:
         options: dict[str, Any] = {"after_import": "e2e_dying_hooks:die_twice", "retry": QUICK}
@@ -226,7 +226,7 @@ async def test_a_hook_that_kills_its_process_is_counted_called_again_and_does_no
 
 @pytest.mark.proves("W5")
 @on_a_loop
-async def test_a_hook_that_kills_the_importer_each_time_ends_with_its_package_given_up(tmp_path, site):
+async def test_a_package_whose_hook_always_kills_the_importer_is_given_up(tmp_path, site):
     (tmp_path / "e2e_deadly_hooks.py").write_text(MODULE)
     async with Callboard("sqlite:///./board", base=tmp_path, runtime="processes") as board:
         options: dict[str, Any] = {"before_import": "e2e_deadly_hooks:die", "retry": QUICK, "max_retries": 1}
@@ -242,8 +242,8 @@ async def test_a_hook_that_kills_the_importer_each_time_ends_with_its_package_gi
 
 @pytest.mark.proves("W6")
 @on_a_loop
-async def test_a_hook_is_called_although_its_process_was_killed_between_the_import_and_the_call(tmp_path, site):
-    """The importer is killed while the first call runs, and so before it can be told that the call has ended."""
+async def test_a_hook_is_called_after_its_process_was_killed_between_import_and_call(tmp_path, site):
+    """The importer is killed while the first call runs, before it can learn that the call has ended."""
     (tmp_path / "e2e_slow_hooks.py").write_text(MODULE)
     async with Callboard("sqlite:///./board", base=tmp_path, runtime="processes") as board:
         options: dict[str, Any] = {"after_import": "e2e_slow_hooks:hang_once", "retry": QUICK}

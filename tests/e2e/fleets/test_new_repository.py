@@ -1,4 +1,4 @@
-"""A new repository under a name that is known: what its predecessor was told is not for it, and nothing is lost."""
+"""A new repository under a known name: commands to its predecessor do not apply to it, and nothing is lost."""
 
 import asyncio
 import secrets
@@ -30,7 +30,7 @@ NAMES = ("a", "b", "c", "d")
 
 
 async def told(board: Callboard) -> dict[str, list[tuple[str, int, Status]]]:
-    """What every subscriber has told of packages, by its name."""
+    """The statuses of packages, by subscriber."""
     topic = board.settings.topics.status
     first, _ = await board.log.bounds(topic)
     found: dict[str, list[tuple[str, int, Status]]] = {}
@@ -74,7 +74,9 @@ async def forget(board: Callboard, folder: Path) -> None:
 @pytest.mark.proves("W11", "F48")
 @pytest.mark.parametrize("how", [lose_the_disk, reset, forget])
 @on_a_loop
-async def test_a_new_repository_imports_everything_whatever_its_predecessor_was_told(tmp_path: Path, how: Any) -> None:
+async def test_a_new_repository_imports_everything_despite_commands_to_its_predecessor(
+    tmp_path: Path, how: Any
+) -> None:
     async with board_in(tmp_path) as board:
         offsets = await half_cleared(board, tmp_path)
         await how(board, tmp_path)
@@ -92,7 +94,9 @@ async def test_a_new_repository_imports_everything_whatever_its_predecessor_was_
 
 @pytest.mark.proves("F71")
 @on_a_loop
-async def test_a_repository_seeded_from_its_own_snapshot_is_another_one_and_obeys_nothing_older(tmp_path: Path) -> None:
+async def test_a_repository_seeded_from_its_own_snapshot_is_a_new_one_and_ignores_older_commands(
+    tmp_path: Path
+) -> None:
     async with board_in(tmp_path) as board:
         await publish(board, tmp_path, "a", "a")
         async with board.subscriber("edge-1", into="./out", editable=True) as edge:
@@ -117,7 +121,7 @@ async def test_a_repository_seeded_from_its_own_snapshot_is_another_one_and_obey
 
 @pytest.mark.proves("W11")
 @on_a_loop
-async def test_whoever_commands_a_repository_that_is_not_there_any_more_is_told(tmp_path: Path) -> None:
+async def test_a_command_to_a_former_repository_is_refused_with_the_reason(tmp_path: Path) -> None:
     async with board_in(tmp_path) as board:
         first = await publish(board, tmp_path, "a", "a")
         async with board.subscriber("edge-1", into="./out", editable=True) as edge:
@@ -136,7 +140,9 @@ async def test_whoever_commands_a_repository_that_is_not_there_any_more_is_told(
 
 @pytest.mark.proves("W11")
 @on_a_loop
-async def test_who_takes_over_with_a_repository_of_its_own_says_what_its_predecessor_was_told(tmp_path: Path) -> None:
+async def test_a_successor_with_its_own_repository_reports_the_commands_in_force_at_its_predecessor(
+    tmp_path: Path
+) -> None:
     async with board_in(tmp_path) as board:
         async with board.subscriber("edge-1", into="./out-1", editable=True) as edge:
             await publish(board, tmp_path, "a", "a")
@@ -158,7 +164,7 @@ async def test_who_takes_over_with_a_repository_of_its_own_says_what_its_predece
 
 
 @on_a_loop
-async def test_only_a_pause_and_a_limit_wait_for_one_that_was_never_heard_of(tmp_path: Path) -> None:
+async def test_only_a_pause_and_a_limit_can_wait_for_an_unknown_subscriber(tmp_path: Path) -> None:
     async with board_in(tmp_path) as board:
         await publish(board, tmp_path, "a", "a")
         for command in (board.retry, board.resume, board.list_content):
@@ -180,7 +186,7 @@ async def test_only_a_pause_and_a_limit_wait_for_one_that_was_never_heard_of(tmp
 
 @pytest.mark.proves("W11")
 def test_commands_of_an_older_version_do_not_empty_a_queue(terminal: Any) -> None:
-    """Of a command line that names no instance: one given before the repository was made, one since."""
+    """Commands that name no instance: one given before the repository was created, one after."""
     older = CommandMessage(subscriber_instance="", subscriber="edge-1", command_id="1", clear=ClearCommand(offset=9))
     terminal.run("publish", "./site")
 

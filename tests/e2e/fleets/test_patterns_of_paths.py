@@ -1,4 +1,4 @@
-"""A subscriber that imports some paths only, and a publisher that ships some only, as somebody types it."""
+"""A subscriber that imports only some paths, and a publisher that ships only some, at the command line."""
 
 from pathlib import Path
 
@@ -11,7 +11,7 @@ def tree(folder: Path) -> set[str]:
     }
 
 
-def test_a_subscriber_has_what_its_patterns_admit_and_is_judged_by_that(terminal):
+def test_a_subscriber_imports_only_what_its_patterns_admit_and_verify_knows_that(terminal):
     site, out = terminal.folder / "site", terminal.folder / "out"
     (site / "blog" / "film.mp4").write_text("a film")
     (site / "img").mkdir()
@@ -61,7 +61,7 @@ def test_a_publisher_ships_what_its_patterns_admit(terminal):
     assert tree(terminal.folder / "out") == {"blog/a.html"}
 
 
-def test_a_pattern_that_cannot_be_is_refused(terminal):
+def test_an_invalid_pattern_is_refused(terminal):
     terminal.run("init")
     for pattern in ("", "/", "/a//b", "/a/../b", "x" * 201):
         words = ("run", "subscriber", "edge-1", "--into", "./out", "--include", pattern)

@@ -1,4 +1,4 @@
-"""Several sources on one board, as somebody types it."""
+"""Several sources on one board, at the command line."""
 
 import json
 import os
@@ -18,7 +18,7 @@ def tree(folder: Path) -> set[str]:
 
 
 def at_a_terminal(terminal: Terminal, answer: str, *words: str) -> tuple[int, str]:
-    """Run a command whose input is a terminal, where somebody answers."""
+    """Run a command whose input is a terminal with a user who answers."""
     theirs, ours = pty.openpty()
     os.write(theirs, f"{answer}\n".encode())
     process = subprocess.Popen(
@@ -31,7 +31,7 @@ def at_a_terminal(terminal: Terminal, answer: str, *words: str) -> tuple[int, st
     return process.returncode, output
 
 
-def test_a_second_source_does_not_wipe_the_first(terminal):
+def test_a_second_source_does_not_remove_the_content_of_the_first(terminal):
     (terminal.folder / "other").mkdir()
     (terminal.folder / "other" / "b.txt").write_text("b")
     terminal.run("init")
@@ -55,7 +55,7 @@ def test_a_second_source_does_not_wipe_the_first(terminal):
     assert tree(terminal.folder / "out") == {"index.html", "blog/a.html"}
 
 
-def test_requests_of_a_running_publisher_are_refused_instead_of_asking(terminal):
+def test_a_running_publisher_refuses_a_doubtful_request_instead_of_asking(terminal):
     terminal.run("init")
     terminal.run("publish", "./site")
     requests = [

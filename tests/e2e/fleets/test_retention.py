@@ -1,4 +1,4 @@
-"""The retention at the command line: who is warned of, who is waited for, and what happens to those who are passed."""
+"""Retention at the command line: which subscribers it warns of and waits for, and what happens to the others."""
 
 import json
 
@@ -19,7 +19,7 @@ def stopped_at_the_first_package(terminal: Terminal, packages: int = 3) -> list[
 
 
 @pytest.mark.proves("W3", "W27")
-def test_trimming_past_a_stopped_subscriber_is_refused_by_the_gate_and_a_gap_when_it_is_forced(terminal):
+def test_the_gate_refuses_to_trim_past_a_stopped_subscriber_and_force_makes_a_gap(terminal):
     offsets = stopped_at_the_first_package(terminal)
     with_retention(terminal, 'gate = "subscribers"')
     plan = terminal.json("log", "trim", "--below", str(offsets[2]), "--dry-run")
@@ -62,7 +62,7 @@ def test_the_status_warns_of_a_subscriber_that_is_about_to_fall_out_of_retention
     assert terminal.json("status")["retention_forecast"] == []
 
 
-def test_the_gate_of_an_archive_needs_to_know_how_far_the_archive_is(terminal):
+def test_the_archive_gate_needs_the_position_of_the_archive(terminal):
     offsets = stopped_at_the_first_package(terminal)
     with_retention(terminal, 'gate = "archive"')
     assert "archive_tip" in terminal.refused("status")

@@ -1,4 +1,4 @@
-"""Retention and limits of logs on servers: the same gate as on a file, and what a server does itself is told."""
+"""Retention and limits of logs on servers: the same gate as on a file, and reports of what a server does itself."""
 
 import asyncio
 import uuid
@@ -64,7 +64,7 @@ async def stopped_at_the_first_package(place: Place) -> list[int]:
 
 
 async def trimmed_by_the_publisher(place: Place) -> tuple[int, int]:
-    """Where packages and statuses begin after a publisher's trim of whatever nobody needs."""
+    """Where packages and statuses begin after a publisher has trimmed all that is not needed."""
     async with place.board() as board:
         topics = board.settings.topics
         first = await board.trim(Retention(older_than_s=0), board.retention_gate(GatePolicy("subscribers")))
@@ -74,7 +74,7 @@ async def trimmed_by_the_publisher(place: Place) -> tuple[int, int]:
 
 @pytest.mark.proves("W3", "W27")
 @pytest.mark.parametrize("server", SERVERS, indirect=True)
-def test_the_gate_keeps_what_a_stopped_subscriber_needs_on_a_server_too(place, terminal):
+def test_the_gate_keeps_what_a_stopped_subscriber_needs_also_on_a_server(place, terminal):
     offsets = asyncio.run(stopped_at_the_first_package(place))
     place.configure('gate = "subscribers"')
     for limit in (("--below", str(offsets[2])), ("--older-than-days", "0")):
@@ -94,7 +94,7 @@ def test_the_gate_keeps_what_a_stopped_subscriber_needs_on_a_server_too(place, t
 
 @pytest.mark.proves("W27")
 @pytest.mark.parametrize("server", SERVERS[1:], indirect=True)
-def test_what_kafka_removes_itself_is_warned_of_and_a_trim_by_bytes_names_its_setting(place, terminal):
+def test_a_warning_tells_what_kafka_itself_removes_and_a_trim_by_bytes_names_the_setting(place, terminal):
     asyncio.run(stopped_at_the_first_package(place))
     place.configure("above_mb = 1000")
     [forecast] = terminal.json("status")["retention_forecast"]  # by the topic's retention.bytes
@@ -106,7 +106,7 @@ def test_what_kafka_removes_itself_is_warned_of_and_a_trim_by_bytes_names_its_se
 
 @pytest.mark.proves("F19")
 @pytest.mark.parametrize("server", ["sqlite", *SERVERS], indirect=True)
-def test_what_no_record_can_hold_is_refused_with_the_limit_and_what_to_do_and_the_next_is_shipped(place):
+def test_a_package_too_large_for_a_record_is_refused_with_the_limit_and_the_next_one_is_shipped(place):
     async def scenario() -> None:
         async with place.board() as board:
             publisher = board.publisher("site")

@@ -1,9 +1,9 @@
-"""Sizes, at the command line: what a subscriber has to fetch, of what is for it."""
+"""Sizes at the command line: how much a subscriber has to fetch of the packages for it."""
 
 import json
 
 
-def test_a_large_file_is_as_large_in_every_view(terminal):
+def test_a_large_file_has_the_same_size_in_every_view(terminal):
     (terminal.folder / "site" / "film").write_bytes(b"\0" * 3_000_000)
     output = terminal.out("publish", "./site", "/film")
     assert "3.0 MB" in output
@@ -23,7 +23,7 @@ def test_a_large_file_is_as_large_in_every_view(terminal):
     assert f'callboard_subscriber_lag_bytes{{subscriber="edge-1"}} {package["length"]}\n' in metrics
 
 
-def test_what_is_for_another_subscriber_is_neither_queued_nor_cleared(terminal):
+def test_packages_for_another_subscriber_are_neither_queued_nor_cleared(terminal):
     terminal.run("publish", "./site")
     for name in ("edge-1", "edge-2"):
         terminal.run("run", "subscriber", name, "--into", f"./{name}", "--editable", "--until-caught-up")
@@ -34,4 +34,4 @@ def test_what_is_for_another_subscriber_is_neither_queued_nor_cleared(terminal):
     assert rows == {"edge-1": 2, "edge-2": 5}
     assert [each["offset"] for each in terminal.json("queue", "edge-1")["items"]] == mine
     output = terminal.run("clear", "edge-1", "--first", "1", "--yes", "--json", code=1).stdout
-    assert json.loads(output)["offset"] == mine[0], "it is stopped, and obeys later"
+    assert json.loads(output)["offset"] == mine[0], "it is stopped, and carries the command out later"

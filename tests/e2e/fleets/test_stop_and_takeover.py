@@ -1,4 +1,4 @@
-"""One import of a subscriber at a time, whoever stops, dies, is suspended, copied or started twice."""
+"""A subscriber runs one import at a time, even if it stops, dies, is suspended, copied or started twice."""
 
 import asyncio
 import shutil
@@ -27,7 +27,7 @@ def wait(call):
     while not (folder / "go on").exists():
         time.sleep(0.01)
 """
-"""A hook that takes until it is told to go on."""
+"""A hook that runs until the file ``go on`` appears."""
 
 HANGING = """
 import os, time
@@ -74,7 +74,7 @@ def publish(terminal: Any, name: str) -> None:
 
 @pytest.mark.proves("W9", "F96", "R20")
 @pytest.mark.parametrize("runtime", ["embedded", "processes"])
-def test_a_subscriber_that_is_told_to_stop_finishes_the_import_that_runs(terminal: Any, runtime: str) -> None:
+def test_a_subscriber_finishes_the_running_import_before_it_stops(terminal: Any, runtime: str) -> None:
     (terminal.folder / "slow_hooks.py").write_text(WAITING)
     publish(terminal, "one")
     words = ("run", "subscriber", "edge-1", "--into", "./out", "--before-import", "slow_hooks:wait")
@@ -92,7 +92,7 @@ def test_a_subscriber_that_is_told_to_stop_finishes_the_import_that_runs(termina
 
 
 @pytest.mark.proves("W9", "F75", "R18")
-def test_a_quick_stop_and_start_never_leaves_two_imports_running(tmp_path: Path) -> None:
+def test_a_quick_restart_never_leaves_two_imports_running(tmp_path: Path) -> None:
     (tmp_path / "site").mkdir()
     (tmp_path / "site" / "a").write_text("a")
     begun, release = threading.Event(), threading.Event()
@@ -127,7 +127,7 @@ def test_a_quick_stop_and_start_never_leaves_two_imports_running(tmp_path: Path)
 
 
 @pytest.mark.proves("W9", "F75")
-def test_a_quick_stop_and_start_of_processes_never_leaves_two_imports_running(tmp_path: Path) -> None:
+def test_a_quick_restart_of_processes_never_leaves_two_imports_running(tmp_path: Path) -> None:
     (tmp_path / "site").mkdir()
     (tmp_path / "site" / "a").write_text("a")
     (tmp_path / "quick_hooks.py").write_text(HANGING)
@@ -148,7 +148,7 @@ def test_a_quick_stop_and_start_of_processes_never_leaves_two_imports_running(tm
 
 
 @pytest.mark.proves("F94")
-def test_one_that_stands_by_takes_over_at_once_when_the_other_stops(terminal: Any) -> None:
+def test_a_standby_takes_over_at_once_when_the_holder_stops(terminal: Any) -> None:
     publish(terminal, "one")
     active = terminal.start("run", "subscriber", "edge-1", "--into", "./a")
     until((terminal.folder / "a" / "one").exists)
@@ -162,7 +162,7 @@ def test_one_that_stands_by_takes_over_at_once_when_the_other_stops(terminal: An
 
 
 @pytest.mark.proves("F94")
-def test_one_that_stands_by_on_the_same_repository_takes_over_at_once_when_the_other_is_killed(terminal: Any) -> None:
+def test_a_standby_on_the_same_repository_takes_over_at_once_when_the_holder_is_killed(terminal: Any) -> None:
     publish(terminal, "one")
     active = terminal.start("run", "subscriber", "edge-1", "--into", "./out")
     until((terminal.folder / "out" / "one").exists)
@@ -171,11 +171,11 @@ def test_one_that_stands_by_on_the_same_repository_takes_over_at_once_when_the_o
     publish(terminal, "two")
     until((terminal.folder / "out" / "two").exists)
     row = terminal.until("edge-1", lambda row: row["offset"] == 2)
-    assert row["imported"] == 2, "it goes on where the other one was"
+    assert row["imported"] == 2, "it continues where the other one was"
 
 
 @pytest.mark.proves("W9", "F94")
-def test_one_that_was_suspended_and_replaced_imports_nothing_when_it_wakes(terminal: Any) -> None:
+def test_a_suspended_and_replaced_subscriber_imports_nothing_when_it_resumes(terminal: Any) -> None:
     publish(terminal, "one")
     suspended: subprocess.Popen[str] = terminal.start("./a", script=EDGE)
     until((terminal.folder / "a" / "one").exists)
@@ -213,7 +213,7 @@ def test_a_copy_of_a_running_subscriber_is_refused(tmp_path: Path) -> None:
 
 
 @pytest.mark.proves("F93")
-def test_the_ready_file_is_there_while_the_subscriber_may_serve(terminal: Any) -> None:
+def test_the_ready_file_exists_while_the_subscriber_may_serve(terminal: Any) -> None:
     file = terminal.folder / "ready"
     file.write_text("of one that was killed")
     publish(terminal, "one")
@@ -230,7 +230,7 @@ def test_the_ready_file_is_there_while_the_subscriber_may_serve(terminal: Any) -
 
 
 @pytest.mark.proves("W20")
-def test_readiness_outlives_a_restart_of_the_subscriber_in_its_service(tmp_path: Path) -> None:
+def test_readiness_survives_a_restart_of_the_subscriber_within_its_service(tmp_path: Path) -> None:
     async def play() -> None:
         async with Callboard("memory:", base=tmp_path) as board:
             edge = board.subscriber("edge-1", "./out", ready_idle_s=0.0)

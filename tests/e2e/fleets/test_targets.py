@@ -1,4 +1,4 @@
-"""A typo in --into removes nothing: what callboard did not put there stays until somebody says otherwise."""
+"""A typo in --into removes nothing: what callboard did not put there stays until the user agrees."""
 
 import sqlite3
 
@@ -8,7 +8,7 @@ UNTIL = ("--until-caught-up",)
 
 
 def tree(folder):
-    """Everything below, without the repository's own and the log's."""
+    """Everything below, without the own files of the repository and of the log."""
     files = (path for path in folder.rglob("*") if not {".callboard", "board.db"} & set(path.parts))
     return {str(path.relative_to(folder)): path.read_bytes() if path.is_file() else None for path in files}
 
@@ -23,7 +23,7 @@ def board(terminal):
     return terminal
 
 
-def test_the_boards_own_places_are_no_target_whatever_is_said(board):
+def test_the_boards_own_folders_are_never_accepted_as_a_target(board):
     (board.folder / "callboard.toml").write_text('[publisher]\nsource = "./site"\n[archive]\nplace = "./kept"\n')
     (board.folder / "link").symlink_to(".")
     before = tree(board.folder)
@@ -44,7 +44,7 @@ def test_a_folder_that_is_not_empty_is_refused_and_nothing_in_it_changes(board):
     assert sorted((board.folder / "www").rglob("*")) == before
 
 
-def test_what_is_adopted_stays_beside_what_packages_bring(board):
+def test_adopted_content_stays_beside_that_of_packages(board):
     board.run("run", "subscriber", "edge", "--into", "./www", "--adopt", *UNTIL)
     assert tree(board.folder / "www") == tree(board.folder / "site") | {"mine": b"mine"}
     (board.folder / "site" / "index.html").unlink()
@@ -59,7 +59,7 @@ def test_what_is_adopted_stays_beside_what_packages_bring(board):
     assert running.wait(60) == 0
 
 
-def test_what_is_replaced_is_counted_and_asked_about(board):
+def test_replacing_content_asks_first_and_says_how_much_is_removed(board):
     replace = ("run", "subscriber", "edge", "--into", "./www", "--replace", *UNTIL)
     output = board.refused(*replace)
     assert "2 files and 0 folders, 17 B: '/index.html', '/mine'. Remove all of it?" in output
@@ -70,7 +70,7 @@ def test_what_is_replaced_is_counted_and_asked_about(board):
     assert "removing" not in board.run(*replace).stderr  # it has a ledger now, so there is nothing to ask about
 
 
-def test_a_file_of_another_program_is_refused(board):
+def test_a_file_of_another_program_is_refused_as_a_target(board):
     with sqlite3.connect(board.folder / "theirs.db") as theirs:
         theirs.execute("CREATE TABLE entries (theirs)")
     theirs.close()
@@ -84,7 +84,7 @@ def test_a_file_of_another_program_is_refused(board):
     board.run("run", "subscriber", "edge", "--into", "empty.db", *UNTIL)
 
 
-def test_a_lost_ledger_is_not_taken_for_a_new_place(board):
+def test_a_target_that_lost_its_ledger_is_not_taken_for_a_new_one(board):
     board.run("run", "subscriber", "edge", "--into", "./out", *UNTIL)
     for file in sorted((board.folder / "out" / ".callboard").rglob("*"), reverse=True):
         file.rmdir() if file.is_dir() else file.unlink()
@@ -93,7 +93,7 @@ def test_a_lost_ledger_is_not_taken_for_a_new_place(board):
     assert tree(board.folder / "out") == tree(board.folder / "site")
 
 
-def test_other_commands_take_no_foreign_folder_either(board):
+def test_other_commands_also_refuse_a_foreign_folder(board):
     before = sorted((board.folder / "www").rglob("*"))
     board.run("run", "subscriber", "edge", "--into", "./out", *UNTIL)
     assert "did not put there" in board.refused("seed", "two", "--into", "./www", "--from-repository", "./out")

@@ -1,4 +1,4 @@
-"""A board that nobody configured does not grow by what its subscribers say, on whatever log."""
+"""On any log, announcements of subscribers do not make a board grow, even without configuration."""
 
 import asyncio
 import time
@@ -57,7 +57,7 @@ def word(name: str, offset: int) -> NewRecord:
 
 @pytest.mark.proves("W38")
 @pytest.mark.parametrize("log", LOGS, indirect=True)
-def test_on_every_log_the_last_word_of_everybody_stays_and_the_rest_goes(log: str, tmp_path: Path) -> None:
+def test_on_every_log_only_the_last_announcement_of_each_subscriber_stays(log: str, tmp_path: Path) -> None:
     async def run() -> None:
         prefix = f"board-{uuid.uuid4().hex[:8]}"
         async with Callboard(log, blobs="./blobs", base=tmp_path, prefix=prefix) as board:
@@ -76,7 +76,7 @@ def test_on_every_log_the_last_word_of_everybody_stays_and_the_rest_goes(log: st
 
 
 @pytest.mark.proves("W38")
-def test_a_service_that_embeds_a_subscriber_keeps_them_short_by_itself(
+def test_a_service_that_embeds_a_subscriber_keeps_the_topics_short_by_itself(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(BoardSettings, "shortening", LIMITS)
@@ -94,7 +94,7 @@ def test_a_service_that_embeds_a_subscriber_keeps_them_short_by_itself(
     asyncio.run(run())
 
 
-def test_looking_at_a_board_shortens_nothing_and_a_publisher_does(
+def test_a_publisher_shortens_the_topics_and_reading_a_board_does_not(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     looked = asyncio.Event()
@@ -118,6 +118,6 @@ def test_looking_at_a_board_shortens_nothing_and_a_publisher_does(
     asyncio.run(run())
 
 
-def test_who_reads_the_archive_as_well_leaves_it_to_others() -> None:
+def test_a_process_that_also_reads_the_archive_does_not_shorten_topics() -> None:
     assert BoardSettings("sqlite:///./board.db").shortening is not None
     assert BoardSettings("sqlite:///./board.db", archive="./archive").shortening is None

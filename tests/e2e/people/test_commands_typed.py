@@ -3,7 +3,7 @@
 import json
 
 
-def test_an_operator_pauses_skips_retries_and_resumes_a_subscriber_in_processes(terminal):
+def test_an_operator_can_pause_skip_retry_and_resume_a_subscriber_in_processes(terminal):
     terminal.run("publish", "./site")
     terminal.start("run", "subscriber", "edge-1", "--into", "./out", "--editable", "--runtime", "processes")
     terminal.until("edge-1", lambda row: row["state"] == "idle" and row["imported"] == 1)
@@ -27,7 +27,7 @@ def test_an_operator_pauses_skips_retries_and_resumes_a_subscriber_in_processes(
     assert "skipped by" in terminal.out("log", "list", "--topic", "status")
 
 
-def test_an_order_to_a_subscriber_that_nobody_knows_or_that_is_away(terminal):
+def test_a_command_to_an_unknown_or_stopped_subscriber_says_so(terminal):
     terminal.run("publish", "./site")
     refusal = terminal.refused("pause", "edge-9")
     assert "no subscriber 'edge-9' was ever heard of" in refusal
@@ -39,7 +39,7 @@ def test_an_order_to_a_subscriber_that_nobody_knows_or_that_is_away(terminal):
     terminal.until("edge-1", lambda row: row["state"] == "paused" and row["liveness"] == "live")
 
 
-def test_orders_are_signed_with_the_key_that_the_configuration_names(terminal):
+def test_commands_are_signed_with_the_configured_key(terminal):
     (terminal.folder / "ops.key").write_text("0123456789abcdef0123456789abcdef\n")
     (terminal.folder / "ops.key").chmod(0o600)
     keys = 'signing_key = "ops=./ops.key"\ntrusted_keys = ["ops=./ops.key"]\n[subscriber]\ninto = "./out"\n'
@@ -48,8 +48,8 @@ def test_orders_are_signed_with_the_key_that_the_configuration_names(terminal):
     terminal.start("run", "subscriber", "edge-1")
     terminal.until("edge-1", lambda row: row["imported"] == 1)
     assert terminal.json("pause", "edge-1")["accepted"] is True
-    stranger = terminal.run("resume", "edge-1", "--log", "sqlite:///./board.db", code=2, CALLBOARD_SIGNING_KEY="x=./no")
-    assert "the file of key 'x' cannot be read" in stranger.stderr
+    unsigned = terminal.run("resume", "edge-1", "--log", "sqlite:///./board.db", code=2, CALLBOARD_SIGNING_KEY="x=./no")
+    assert "the file of key 'x' cannot be read" in unsigned.stderr
     (terminal.folder / "other.toml").write_text('log = "sqlite:///./board.db"\n')
     unsigned = terminal.run("resume", "edge-1", "--config", "other.toml", code=2)
     assert "it is not signed" in unsigned.stderr

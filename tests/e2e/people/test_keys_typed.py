@@ -1,4 +1,4 @@
-"""Keys as an operator introduces them, with actors in processes of their own, and somebody who writes without one."""
+"""An operator introduces keys, with actors in processes of their own, while an attacker writes without one."""
 
 import asyncio
 import os
@@ -17,7 +17,7 @@ def configure(folder: Path, *lines: str) -> None:
 
 
 def forge(folder: Path) -> None:
-    """Say without a key that edge-1 is gone for good."""
+    """Announce without a key that edge-1 is forgotten."""
 
     async def say() -> None:
         log = SqliteLog(folder / "board.db")
@@ -37,11 +37,11 @@ def of_this_user_with(secret: bytes) -> list[str]:
                 if process.name != str(os.getpid()) and secret in (process / file).read_bytes():
                     found.append(f"{process.name}/{file}")
             except OSError:
-                continue  # it has ended, or is somebody else's
+                continue  # it has ended, or belongs to another user
     return found
 
 
-def test_keys_are_introduced_in_two_steps_and_forged_words_count_before_and_not_after(terminal):
+def test_keys_are_introduced_in_two_steps_after_which_forged_records_are_ignored(terminal):
     key = terminal.folder / "board.key"
     key.write_text(f"{SECRET}\n")
     key.chmod(0o644)

@@ -1,4 +1,4 @@
-"""A name that nobody has heard of does not succeed in silence."""
+"""A command with an unknown name does not succeed silently."""
 
 import asyncio
 
@@ -17,7 +17,7 @@ def board(terminal):
     return terminal
 
 
-def test_a_misspelt_name_is_refused_and_the_known_one_suggested(board):
+def test_a_misspelt_name_is_refused_with_a_suggestion(board):
     for words in (
         ("publish", "./site", "--to", "edge-l"),
         ("delete", "/blog", "--to", "edge-l"),
@@ -54,7 +54,7 @@ def test_a_misspelt_name_is_refused_and_the_known_one_suggested(board):
     assert "publisher 'mian' is new on this log; did you mean 'main'?" in output
 
 
-def test_a_name_that_comes_later_is_expected(board):
+def test_a_name_can_be_expected_before_it_is_announced(board):
     done = board.run("publish", "./site", "/blog", "--to", "edge-2", "--expect", "--json")
     assert '"edge-2"' in done.stdout.partition('"expects"')[2]
     assert "not heard of yet: edge-2" in done.stderr
@@ -70,7 +70,7 @@ def test_a_name_that_comes_later_is_expected(board):
     board.run("run", "subscriber", "edge-3", "--into", "./three", "--until-caught-up")
 
 
-def test_a_service_is_told_the_same(board):
+def test_a_service_gets_the_same_error_for_a_misspelt_name(board):
     async def work() -> None:
         async with Callboard("sqlite:///./board.db", base=board.folder) as it:
             main = it.publisher()

@@ -39,7 +39,7 @@ def test_a_site_travels_from_a_publisher_to_a_subscriber(newcomer):
     assert tree(terminal.folder / "out") == {"index.html": "welcome to the theatre"}
 
 
-def test_publishing_needs_no_init_when_told_and_its_id_makes_a_retry_harmless(newcomer):
+def test_publishing_can_create_the_board_and_a_request_id_makes_a_retry_harmless(newcomer):
     terminal = newcomer
     words = ("publish", "./site", "/blog", "--shallow", "--publisher", "site", "--request-id", "r1")
     first = terminal.json(*words, "--create")
@@ -57,7 +57,7 @@ def test_a_record_shows_its_headers_its_message_and_what_is_in_the_package(termi
     assert "choose an offset" in terminal.refused("log", "show", "77")
 
 
-def test_the_doctor_says_where_settings_come_from_and_what_is_wrong(terminal):
+def test_the_doctor_shows_where_settings_come_from_and_what_is_wrong(terminal):
     terminal.run("init")
     (terminal.folder / "callboard.toml").write_text('[publisher]\nname = "site"\n')
     found = terminal.run("doctor", "--json", CALLBOARD_SUBSCRIBER__MAX_RETRIES="3").stdout
@@ -69,7 +69,7 @@ def test_the_doctor_says_where_settings_come_from_and_what_is_wrong(terminal):
     assert "did you mean CALLBOARD_LOG?" in terminal.run("doctor", code=2, CALLBOARD_LGO="x").stderr
 
 
-def test_what_a_log_trim_removes_is_shown_before_and_needs_a_yes(terminal):
+def test_log_trim_shows_what_it_will_remove_and_asks_for_a_yes(terminal):
     offsets = [terminal.json("publish", "./site")["offset"] for _ in range(2)]
     plan = terminal.json("log", "trim", "--below", str(offsets[1]), "--dry-run")
     assert [(removal["records"], removal["first"]) for removal in plan] == [(1, offsets[1])]

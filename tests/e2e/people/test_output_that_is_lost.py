@@ -1,4 +1,4 @@
-"""Standard output that cannot be written: what a command did is told on standard error, and the code says so."""
+"""Standard output cannot be written: a command reports on standard error what it did, and the exit code says so."""
 
 import os
 import subprocess
@@ -31,7 +31,7 @@ def shell(folder: Path, script: str, **environ: str) -> subprocess.CompletedProc
 @pytest.mark.parametrize("environ", [{}, {"PYTHONUNBUFFERED": "1"}], ids=["buffered", "unbuffered"])
 @pytest.mark.parametrize("to", [">/dev/full", ">&-"])
 @pytest.mark.parametrize("words", ["publish site", "publish site --json", "delete /index.html", "test"])
-def test_what_was_shipped_is_told_all_the_same(board, words, to, environ):
+def test_a_command_that_shipped_reports_it_on_standard_error(board, words, to, environ):
     done = shell(board, f"callboard {words} {to}", **environ)
     assert done.returncode == OUTPUT_LOST
     assert "standard output cannot be written" in done.stderr
@@ -42,14 +42,14 @@ def test_what_was_shipped_is_told_all_the_same(board, words, to, environ):
 
 @pytest.mark.parametrize("to", [">/dev/full", ">&-"])
 @pytest.mark.parametrize("words", ["--version", "--help", "log --help", "status", "status --json", "log list"])
-def test_what_only_shows_says_why_it_does_not(board, words, to):
+def test_a_command_that_only_shows_something_reports_why_it_failed(board, words, to):
     done = shell(board, f"callboard {words} {to}")
     assert done.returncode == OUTPUT_LOST
     assert done.stderr.startswith("error: standard output cannot be written: ")
     assert len(done.stderr.splitlines()) == 1
 
 
-def test_a_reader_that_had_enough_is_told_nothing(board):
+def test_a_reader_that_closes_the_pipe_gets_no_error(board):
     many = "for n in 1 2 3 4; do callboard log export --ndjson - ; done"
     done = shell(board, f"({many}) | head -c 1 >/dev/null; callboard status | true; exit ${{PIPESTATUS[0]}}")
     assert done.returncode in (OK, OUTPUT_LOST)  # whether true has gone before the status comes
@@ -57,13 +57,13 @@ def test_a_reader_that_had_enough_is_told_nothing(board):
     assert "Traceback" not in done.stderr
 
 
-def test_standard_error_that_cannot_be_written_ends_nothing(board):
+def test_a_closed_or_full_standard_error_does_not_end_a_command(board):
     done = shell(board, "callboard publish site --wait 0 2>/dev/full; callboard queue nobody 2>&-; echo $?")
     assert "is at offset 2" in done.stdout
     assert done.stdout.endswith("2\n")
 
 
-def test_no_file_of_the_log_takes_the_number_of_a_stream_that_is_closed(board):
+def test_no_file_of_the_log_gets_the_descriptor_of_a_closed_stream(board):
     done = shell(board, "callboard publish site <&- >&- 2>&-; callboard log list --json")
     assert done.returncode == OK
     assert '"offset": 2' in done.stdout

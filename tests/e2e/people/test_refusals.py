@@ -1,11 +1,11 @@
-"""What cannot be done is refused in one sentence, with the code that says whose turn it is."""
+"""What cannot be done is refused in one sentence, with the exit code for its kind."""
 
 import json
 
 import pytest
 
 
-def test_a_log_that_is_not_there_is_told_and_none_is_made(newcomer):
+def test_a_missing_log_is_reported_and_not_created(newcomer):
     terminal = newcomer
     before = sorted(terminal.folder.rglob("*"))
     for words in (("publish", "./site"), ("run", "publisher"), ("run", "subscriber", "edge-1", "--into", "./out")):
@@ -17,7 +17,7 @@ def test_a_log_that_is_not_there_is_told_and_none_is_made(newcomer):
     assert sorted(terminal.folder.rglob("*")) == before
 
 
-def test_a_typo_in_the_configuration_names_the_line_and_what_is_meant(terminal):
+def test_the_error_for_a_typo_in_the_configuration_names_the_line_and_suggests_the_name(terminal):
     (terminal.folder / "callboard.toml").write_text('[subscriber]\nmax_retrys = 3\n')
     assert "callboard.toml:2: unknown key 'max_retrys' in [subscriber]; did you mean max_retries?" in terminal.refused(
         "status"
@@ -26,18 +26,18 @@ def test_a_typo_in_the_configuration_names_the_line_and_what_is_meant(terminal):
 
 @pytest.mark.parametrize("words", [("publish", "./site"), ("run", "subscriber", "e", "--into", "./out"), ("status",),
                                    ("delete", "/a"), ("init",), ("doctor",)])  # fmt: skip
-def test_a_log_in_memory_is_refused_for_nothing_would_be_left_of_it(newcomer, words):
+def test_a_command_refuses_a_log_in_memory_because_it_would_be_lost(newcomer, words):
     assert "would be lost at the end of this command" in newcomer.refused(*words, "--log", "memory:")
     assert not (newcomer.folder / "out").exists()
 
 
 @pytest.mark.parametrize("words", ["publish ./site", "run subscriber e --into ./out --until-caught-up"])
-def test_a_board_is_made_where_that_is_said(newcomer, words):
+def test_a_board_is_created_where_it_is_asked_for(newcomer, words):
     newcomer.run(*words.split(), "--create")
     newcomer.run("publish", "./site")
 
 
-def test_a_board_of_an_older_version_gets_the_topics_that_it_lacks(terminal):
+def test_a_board_of_an_older_version_gets_its_missing_topics(terminal):
     for file in (terminal.folder / "board.db").glob("callboard.event.*"):
         file.unlink()
     terminal.run("publish", "./site")
@@ -51,7 +51,7 @@ def test_a_configuration_is_never_overwritten(terminal):
     assert (terminal.folder / "callboard.toml").read_text() == before
 
 
-def test_a_configuration_without_its_log_gets_one(newcomer):
+def test_init_creates_the_missing_log_of_a_configuration(newcomer):
     terminal = newcomer
     text = 'log = "sqlite:///./other.db"\n'
     (terminal.folder / "callboard.toml").write_text(text)
@@ -60,7 +60,7 @@ def test_a_configuration_without_its_log_gets_one(newcomer):
     assert terminal.json("log", "list")["items"] == []
 
 
-def test_what_cannot_be_shipped_is_named_and_nothing_is_appended(terminal):
+def test_paths_that_cannot_be_shipped_are_named_and_nothing_is_appended(terminal):
     (terminal.folder / "site" / "out").symlink_to("/etc/passwd")
     assert "site2 does not exist" in terminal.refused("publish", "./site2")
     assert "nope does not exist" in terminal.refused("publish", "./site", "/nope")
@@ -69,7 +69,7 @@ def test_what_cannot_be_shipped_is_named_and_nothing_is_appended(terminal):
     assert terminal.json("log", "list")["items"] == []
 
 
-def test_a_second_subscriber_of_a_name_or_a_repository_is_refused(terminal):
+def test_a_second_subscriber_with_the_same_name_or_repository_is_refused(terminal):
     terminal.run("publish", "./site")
     terminal.start("run", "subscriber", "edge-1", "--into", "./out")
     terminal.until("edge-1", lambda row: row["state"] == "idle")
@@ -79,21 +79,21 @@ def test_a_second_subscriber_of_a_name_or_a_repository_is_refused(terminal):
     assert "stop that one or choose another" in held
 
 
-def test_a_target_that_cannot_be_written_ends_the_subscriber_with_the_reason(terminal):
+def test_an_unwritable_target_stops_the_subscriber_with_the_reason(terminal):
     (terminal.folder / "out").write_text("a file, and no folder")
     assert "Not a directory" in terminal.run("run", "subscriber", "edge-1", "--into", "./out", code=4).stderr
 
 
-def test_a_subscriber_needs_somewhere_to_import_to(terminal):
+def test_a_subscriber_needs_a_target(terminal):
     assert "add --into DIR" in terminal.refused("run", "subscriber", "edge-1")
 
 
-def test_a_publisher_is_not_started_on_a_folder_that_is_not_there(terminal):
+def test_a_publisher_does_not_start_on_a_missing_folder(terminal):
     refused = terminal.refused("run", "publisher", "--from", "./nosuch", "--requests", "-")
     assert "there is no folder ./nosuch to ship from; create it, or name another (--from)" in refused
 
 
-def test_requests_are_answered_in_order_the_bad_ones_with_a_reason(terminal):
+def test_requests_are_answered_in_order_and_bad_ones_with_a_reason(terminal):
     requests = [
         '{"kind": "add", "paths": ["/blog"], "request_id": "1"}',
         '{"kind": "add", "path": "/blog"}',

@@ -1,4 +1,4 @@
-"""What others wrote to the log is obeyed by no terminal: every command gets to show hostile names, paths and reasons.
+"""No text from the log controls the terminal: every command has to show hostile names, paths and reasons.
 
 A new command has to be added here, by a line that has it show them, or by the reason why it shows nothing of others.
 """
@@ -162,7 +162,7 @@ def cluster() -> Iterator[Event]:
 
 
 async def write(folder: Path) -> None:
-    """Write it all past the doors of the library, as others would."""
+    """Write it all directly to the log, as an attacker would."""
     async with Callboard("sqlite:///./board.db", base=folder) as board:
         topics, log = board.settings.topics, board.log
         log_id = await log.identity(topics.package)
@@ -194,7 +194,7 @@ def board(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def hidden(shown: str) -> list[str]:
-    """The lines in which something is written that nobody sees, or which somebody else wrote."""
+    """The lines with invisible text, or from another author."""
     lines = shown.split("\n")
     return [line for line in lines if not line.isprintable() or line.strip().startswith(("INJECTED", "\\nINJECTED"))]
 
@@ -209,14 +209,14 @@ def typed(board: Path, warm_start: WarmStart) -> Callable[..., subprocess.Comple
     return run
 
 
-def test_every_command_is_here():
+def test_every_command_is_tested_with_hostile_text():
     known = set(commands(typer.main.get_command(app)))
     assert known == SHOWING.keys() | NOTHING.keys()
     assert not SHOWING.keys() & NOTHING.keys()
 
 
 @pytest.mark.parametrize("command", SHOWING, ids=" ".join)
-def test_no_command_shows_what_a_terminal_would_obey(typed, command):
+def test_no_command_prints_terminal_control_sequences(typed, command):
     for words in SHOWING[command]:
         done = typed(*command, *words)
         for shown in (done.stdout, done.stderr):
@@ -233,14 +233,14 @@ def test_no_command_shows_what_a_terminal_would_obey(typed, command):
      ("topology", "explain", "9"), ("log", "list", "--topic", CONTROL)],
     ids=" ".join,
 )  # fmt: skip
-def test_what_is_hostile_is_shown_as_it_is_and_not_left_out(typed, words):
+def test_hostile_text_is_shown_escaped_and_not_left_out(typed, words):
     done = typed(*words)
     assert "\\u202e" in done.stdout, done.stderr
     assert "[bold]<b>" in done.stdout
 
 
 @pytest.mark.parametrize("words", [("status",), ("errors",), ("log", "list"), ("doctor",)], ids=" ".join)
-def test_a_terminal_is_sent_nothing_but_text(board, words):
+def test_a_terminal_gets_only_text(board, words):
     ours, theirs = pty.openpty()
     environ = os.environ | {"TERM": "dumb", "NO_COLOR": "1", "COLUMNS": "300"}
     with os.fdopen(theirs, "wb") as screen:
@@ -250,7 +250,7 @@ def test_a_terminal_is_sent_nothing_but_text(board, words):
     while True:
         try:
             chunk = os.read(ours, 65536)
-        except OSError:  # how Linux says that nobody has the terminal open any more
+        except OSError:  # how Linux says that no process has the terminal open any more
             break
         shown += chunk
     os.close(ours)

@@ -1,4 +1,4 @@
-"""Races and bugs that the original had, and what becomes of them here."""
+"""Races and bugs of the original, which callboard does not have."""
 
 import asyncio
 import threading
@@ -41,7 +41,7 @@ def test_a_new_subscriber_that_stops_before_its_first_import_misses_nothing(tmp_
 
 
 @pytest.mark.proves("R9")
-def test_stopping_one_agent_leaves_the_others_what_they_share(tmp_path: Path) -> None:
+def test_stopping_one_agent_leaves_resources_that_others_share(tmp_path: Path) -> None:
     async def play() -> None:
         async with (
             Callboard("sqlite:///./board", base=tmp_path) as board,
@@ -60,7 +60,7 @@ def test_stopping_one_agent_leaves_the_others_what_they_share(tmp_path: Path) ->
 
 
 @pytest.mark.proves("R10")
-def test_a_board_a_subscriber_and_a_log_may_be_closed_twice(tmp_path: Path) -> None:
+def test_boards_subscribers_and_logs_may_be_closed_twice(tmp_path: Path) -> None:
     async def play() -> None:
         board = Callboard("sqlite:///./board", base=tmp_path)
         async with board:
@@ -75,13 +75,13 @@ def test_a_board_a_subscriber_and_a_log_may_be_closed_twice(tmp_path: Path) -> N
 
 
 @pytest.mark.proves("R13")
-def test_any_exception_of_an_invalidation_is_a_failed_attempt_and_no_end(tmp_path: Path) -> None:
+def test_any_exception_of_an_invalidation_counts_as_a_failed_attempt(tmp_path: Path) -> None:
     attempts: list[int] = []
 
     def purge(call: HookCall) -> None:
         attempts.append(call.attempt)
         if call.attempt < 3:
-            raise ZeroDivisionError("nobody expects this")
+            raise ZeroDivisionError("unexpected")
 
     async def play() -> None:
         async with Callboard("memory:", base=tmp_path) as board:
@@ -99,7 +99,7 @@ def test_any_exception_of_an_invalidation_is_a_failed_attempt_and_no_end(tmp_pat
 
 @pytest.mark.proves("R17")
 @pytest.mark.parametrize("name", ["", " ", "a/b", "\n", "x" * 101])
-def test_what_is_no_name_is_refused(name: str, tmp_path: Path) -> None:
+def test_an_invalid_name_is_refused(name: str, tmp_path: Path) -> None:
     async def play() -> None:
         async with Callboard("memory:", base=tmp_path) as board:
             with pytest.raises(ConfigError, match="but should be a name"):
@@ -131,7 +131,7 @@ def test_a_subscriber_that_waits_for_a_retry_in_an_hour_stops_at_once(tmp_path: 
 
 
 @pytest.mark.proves("R19")
-def test_each_line_of_a_publishers_log_has_the_time_of_its_own_event(tmp_path: Path) -> None:
+def test_each_line_of_a_publishers_log_has_the_time_of_its_event(tmp_path: Path) -> None:
     async def play() -> None:
         async with Callboard("memory:", base=tmp_path) as board:
             topic = board.settings.topics.discovery

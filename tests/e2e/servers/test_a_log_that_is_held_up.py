@@ -1,4 +1,4 @@
-"""A log that one cannot write to: it is said what a command waits for, and looking goes on."""
+"""A log that cannot be written: a command says what it waits for, and reading still works."""
 
 import fcntl
 import os
@@ -11,7 +11,7 @@ READ_ONLY = "mkdir ro && mount --bind board.db ro && mount -o remount,bind,ro ro
 """In a mount namespace of its own, which ends with the command."""
 
 
-def test_a_publisher_that_waits_for_another_process_says_for_which(terminal):
+def test_a_publisher_that_waits_for_a_lock_names_the_process_that_holds_it(terminal):
     offset = terminal.json("publish", "./site")["offset"]
     with (terminal.folder / "board.db" / "callboard.package.lock").open("r+") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
@@ -25,9 +25,9 @@ def test_a_publisher_that_waits_for_another_process_says_for_which(terminal):
 
 
 @pytest.mark.parametrize("live", [False, True], ids=["at rest", "in use"])
-def test_a_log_on_a_read_only_mount_can_be_looked_at(terminal, live):
+def test_a_log_on_a_read_only_mount_can_be_read(terminal, live):
     if subprocess.run(["unshare", "-rm", "true"], check=False, capture_output=True).returncode:
-        pytest.skip("this host lets nobody make a mount of his own")
+        pytest.skip("this host does not let users make mounts")
     terminal.run("publish", "./site")
     terminal.run("run", "subscriber", "edge-1", "--into", "./out", "--until-caught-up")
     if live:

@@ -78,14 +78,14 @@ class Requests:
         self._thread.start()
 
     def until(self, count: int) -> None:
-        """Wait until so many are accepted."""
+        """Wait until this many are accepted."""
         deadline = time.monotonic() + DEADLINE_S
         while len(self.offsets) < count:
             assert time.monotonic() < deadline, self._account(count)
             time.sleep(0.02)
 
     def stop(self) -> str:
-        """End it in order; what the publisher said of itself."""
+        """Stop it cleanly; returns the output of the publisher."""
         self._stopping.set()
         self._thread.join(DEADLINE_S)
         if self._publisher.poll() is None:
@@ -119,7 +119,7 @@ class Requests:
 
 @contextmanager
 def shipping_to(terminal, server: Server) -> Iterator[Requests]:
-    """Requests to a board with its log there, ended whatever happens."""
+    """Requests to a board with its log there, ended in any case."""
     text = f'log = "{server.url}"\nblobs = "./blobs"\n[logging]\nlevel = "warning"\n'
     (terminal.folder / "callboard.toml").write_text(text)
     requests = Requests(terminal, server)
@@ -143,7 +143,7 @@ def all_on_the_log(terminal, start: int) -> list[str]:
 @pytest.mark.parametrize(
     "kind", [pytest.param(postgres, marks=pytest.mark.postgres), pytest.param(kafka, marks=pytest.mark.kafka)]
 )
-def test_nothing_is_lost_and_nothing_imported_twice(
+def test_when_a_server_dies_nothing_is_lost_or_imported_twice(
     terminal, kind: Callable[[], AbstractContextManager[Server]], how: str
 ) -> None:
     with kind() as server, shipping_to(terminal, server) as requests:

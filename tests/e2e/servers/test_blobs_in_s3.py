@@ -1,4 +1,4 @@
-"""Large content travels through a bucket, and arrives as it was."""
+"""Large content is shipped through a bucket, and arrives unchanged."""
 
 import asyncio
 import os
@@ -66,7 +66,7 @@ async def digests(blobs: str) -> list[str]:
 
 
 @pytest.mark.parametrize("runtime", ["embedded", "processes"])
-def test_large_files_arrive_as_they_were(runtime: str, blobs: str, tmp_path: Path) -> None:
+def test_large_files_arrive_unchanged(runtime: str, blobs: str, tmp_path: Path) -> None:
     rng = random.Random(1)
     files = {"a/one.bin": rng.randbytes(200_000), "a/b/parts.bin": rng.randbytes(9 << 20), "index.html": b"small"}
     source = written(tmp_path / "site", files)
@@ -75,7 +75,7 @@ def test_large_files_arrive_as_they_were(runtime: str, blobs: str, tmp_path: Pat
     assert len(asyncio.run(digests(blobs))) == 2
 
 
-def test_a_large_package_of_small_files_arrives_as_it_was(blobs: str, tmp_path: Path) -> None:
+def test_a_large_package_of_small_files_arrives_unchanged(blobs: str, tmp_path: Path) -> None:
     rng = random.Random(2)
     files = {f"{number % 10}/{number}.bin": rng.randbytes(5_000) for number in range(400)}
     source = written(tmp_path / "site", files)
@@ -84,7 +84,7 @@ def test_a_large_package_of_small_files_arrives_as_it_was(blobs: str, tmp_path: 
     assert len(asyncio.run(digests(blobs))) == 1
 
 
-def test_a_large_file_that_is_published_again_is_not_stored_again(blobs: str, tmp_path: Path) -> None:
+def test_a_large_file_published_again_is_not_stored_again(blobs: str, tmp_path: Path) -> None:
     rng = random.Random(3)
     files = {"large.bin": rng.randbytes(300_000), "note.txt": b"first"}
     source = written(tmp_path / "site", files)

@@ -1,4 +1,4 @@
-"""``--until-caught-up``, ``--wait``, ``caught_up()`` and the publisher's log say that all is there only when it is."""
+"""``--until-caught-up``, ``--wait``, ``caught_up()`` and the publisher's log report success only when all is there."""
 
 import asyncio
 import shlex
@@ -45,7 +45,7 @@ def append_nonsense(folder):
     asyncio.run(append())
 
 
-def test_a_package_that_was_given_up_is_named_at_the_end_and_each_time_until_it_is_dismissed(hooks):
+def test_a_package_that_was_given_up_is_named_at_each_end_until_it_is_dismissed(hooks):
     output = until_caught_up(hooks, "--before-import", "shop:fails", "--max-retries", "1", code=1)
     assert "offset 1 of main was given up" in output
     assert "offset 1 of main was given up" in until_caught_up(hooks, code=1)
@@ -53,28 +53,28 @@ def test_a_package_that_was_given_up_is_named_at_the_end_and_each_time_until_it_
     until_caught_up(hooks, code=0)
 
 
-def test_a_hook_that_is_owed_is_named_and_one_that_succeeds_late_is_waited_for(hooks):
+def test_a_pending_hook_is_named_and_a_late_success_is_waited_for(hooks):
     output = until_caught_up(hooks, "--after-import", "shop:fails", code=1)
     assert "offset 1 of main is imported, but its hook has not succeeded yet: after_import hook shop:fails" in output
     assert (hooks.folder / "out" / "index.html").exists()
     until_caught_up(hooks, "--after-import", "shop:second_time", code=0)
 
 
-def test_a_hook_that_is_owed_is_not_settled_by_a_start_without_it(hooks):
+def test_a_start_without_the_hook_does_not_settle_a_pending_call(hooks):
     until_caught_up(hooks, "--after-import", "shop:fails", code=1)
     assert "its hook has not succeeded yet: no after_import hook is set now" in until_caught_up(hooks, code=1)
     hooks.run("skip", "edge-1", "1", "--reason", "not needed", code=1)  # it takes it when it comes
     until_caught_up(hooks, code=0)
 
 
-def test_a_package_that_fails_for_ever_is_not_waited_for(hooks):
+def test_a_package_that_keeps_failing_is_not_waited_for(hooks):
     output = until_caught_up(hooks, "--before-import", "shop:fails", code=1)
     assert "edge-1 is retrying after offset 0: package 1: attempt " in output
     assert "callboard retry edge-1" in output
 
 
 @pytest.mark.parametrize("tried", [True, False], ids=["tried to start again", "not started since"])
-def test_what_is_shown_for_one_that_stopped_at_a_gap_ends_the_gap_when_it_is_typed(hooks, tried):
+def test_the_command_shown_at_a_gap_ends_the_gap(hooks, tried):
     until_caught_up(hooks, "--follow", "main", code=0)
     for _ in range(2):
         hooks.run("publish", "./site")
@@ -90,12 +90,12 @@ def test_what_is_shown_for_one_that_stopped_at_a_gap_ends_the_gap_when_it_is_typ
     assert hooks.json("status")["subscribers"][0]["follows"] == ["main"]
 
 
-def test_one_that_is_blocked_ends_with_the_reason(hooks):
+def test_a_blocked_subscriber_ends_with_the_reason(hooks):
     append_nonsense(hooks.folder)
     assert "edge-1 is blocked after offset 1: " in until_caught_up(hooks, code=1)
 
 
-def test_a_repository_that_cannot_be_written_is_not_waited_for(hooks):
+def test_an_unwritable_repository_is_not_waited_for(hooks):
     (hooks.folder / "site" / "large").write_bytes(bytes(range(256)) * 4000)
     hooks.run("publish", "./site")
     shutil.rmtree(hooks.folder / "board.db" / "blobs")
@@ -104,11 +104,11 @@ def test_a_repository_that_cannot_be_written_is_not_waited_for(hooks):
     assert "edge-1 is waiting after offset 1" in output or "edge-1 is retrying after offset 1" in output
 
 
-def test_one_whose_golden_one_nobody_runs_is_not_waited_for(hooks):
+def test_a_subscriber_whose_golden_one_is_not_running_is_not_waited_for(hooks):
     assert "edge-0, which was never heard of" in until_caught_up(hooks, "--golden", "edge-0", "--expect", code=1)
 
 
-def test_a_service_gets_the_list_as_data_and_the_reason_as_an_error(tmp_path):
+def test_a_service_gets_the_packages_as_data_and_the_reason_as_an_error(tmp_path):
     (tmp_path / "site").mkdir()
     (tmp_path / "site" / "a").write_text("a")
 
@@ -137,7 +137,7 @@ def test_a_service_gets_the_list_as_data_and_the_reason_as_an_error(tmp_path):
     asyncio.run(work())
 
 
-def test_waiting_with_nobody_there_says_so(terminal):
+def test_waiting_without_any_subscriber_says_so(terminal):
     done = terminal.run("publish", "./site", "--wait", "60", code=1)
     assert "is at offset 1" in done.stdout
     assert "no subscriber of 'main' is running" in done.stderr
@@ -146,7 +146,7 @@ def test_waiting_with_nobody_there_says_so(terminal):
 
 
 @pytest.mark.proves("F59")
-def test_waiting_tells_who_gave_it_up_and_so_does_the_publishers_log(hooks):
+def test_wait_and_the_publishers_log_name_the_subscriber_that_gave_the_package_up(hooks):
     hooks.start("run", "publisher")
     hooks.start("run", "subscriber", "edge-1", "--into", "./out")
     words = ("--before-import", "shop:fails", "--max-retries", "0")
@@ -166,7 +166,7 @@ def test_waiting_tells_who_gave_it_up_and_so_does_the_publishers_log(hooks):
     assert "all subscribers have" not in output
 
 
-def test_waiting_ends_when_nobody_gets_on(hooks):
+def test_waiting_ends_when_no_subscriber_makes_progress(hooks):
     hooks.start("run", "subscriber", "edge-1", "--into", "./out")
     hooks.until("edge-1", lambda row: row["offset"] == 1)
     hooks.run("pause", "edge-1")
@@ -175,7 +175,7 @@ def test_waiting_ends_when_nobody_gets_on(hooks):
     assert "callboard resume edge-1" in done.stderr
 
 
-def test_waiting_ends_well_when_all_have_it(hooks):
+def test_waiting_succeeds_when_all_subscribers_have_the_package(hooks):
     hooks.start("run", "subscriber", "edge-1", "--into", "./out", "--after-import", "shop:second_time")
     hooks.until("edge-1", lambda row: row["offset"] == 1)
     assert hooks.run("publish", "./site", "--wait", "60").stderr == ""

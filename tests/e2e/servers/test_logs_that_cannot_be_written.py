@@ -1,4 +1,4 @@
-"""Standard error is on a full disk: a service goes on without its log."""
+"""Standard error is on a full disk: a service continues without its log."""
 
 import subprocess
 from pathlib import Path

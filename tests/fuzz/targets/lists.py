@@ -1,4 +1,4 @@
-"""The list of what a subscriber has, which ``verify`` reads: a blob that anybody may have put."""
+"""The list of what a subscriber has, which ``verify`` reads: a blob that any process may have stored."""
 
 import tempfile
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""A time as somebody types it."""
+"""A time as a user types it."""
 
 from callboard.cli.terminal.moments import moment_ns
 from callboard.errors import RequestRefused

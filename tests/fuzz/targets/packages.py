@@ -1,4 +1,4 @@
-"""The bytes of a package, from its first to its last: whatever comes out of them stays inside the root."""
+"""The bytes of a package, from its first to its last: no operation leaves the root."""
 
 from pathlib import Path
 
