@@ -39,7 +39,7 @@ def test_the_example_in_the_reference_runs(tmp_path: Path) -> None:
     assert (tmp_path / "content").is_dir()
 
 
-def test_what_the_file_says_of_a_board_is_so(tmp_path: Path) -> None:
+def test_a_board_has_the_settings_of_the_file(tmp_path: Path) -> None:
     (tmp_path / "key").write_text("a secret of sixteen bytes")
     (tmp_path / "key").chmod(0o600)
     file = configured(
@@ -58,7 +58,7 @@ def test_what_the_file_says_of_a_board_is_so(tmp_path: Path) -> None:
     assert (publishing.throttle_by, publishing.throttle_at, publishing.events) == ("all", 7, ("failed",))
 
 
-def test_the_file_is_the_one_that_is_given_else_that_of_the_variable_else_that_of_the_folder(tmp_path: Path) -> None:
+def test_the_file_comes_from_the_argument_the_variable_or_the_folder_in_this_order(tmp_path: Path) -> None:
     for name in ("given", "named", "elsewhere"):
         (tmp_path / name).mkdir(exist_ok=True)
         configured(tmp_path / name, f'prefix = "{name}"\n')
@@ -69,7 +69,7 @@ def test_the_file_is_the_one_that_is_given_else_that_of_the_variable_else_that_o
     assert Callboard.from_config(environ={}).settings.prefix == "elsewhere"
 
 
-def test_every_setting_that_is_wrong_is_told_with_its_place(tmp_path: Path) -> None:
+def test_every_wrong_setting_is_reported_with_its_location(tmp_path: Path) -> None:
     file = configured(tmp_path, 'runtime = "threads"\n[publisher]\nthrotle_at = 7\n')
     with pytest.raises(ConfigError) as caught:
         Callboard.from_config(file, environ={"CALLBOARD_JANITOR__GRACE_HOURS": "soon"})
@@ -79,7 +79,7 @@ def test_every_setting_that_is_wrong_is_told_with_its_place(tmp_path: Path) -> N
     assert "throttle_at" in third
 
 
-def test_nothing_is_shipped_from_where_a_configured_subscriber_imports_to(tmp_path: Path) -> None:
+def test_the_target_of_a_configured_subscriber_cannot_be_shipped(tmp_path: Path) -> None:
     file = configured(tmp_path, 'log = "memory:"\n[subscribers.edge-1]\ninto = "./out"\n')
 
     async def scenario() -> None:
@@ -91,14 +91,14 @@ def test_nothing_is_shipped_from_where_a_configured_subscriber_imports_to(tmp_pa
     asyncio.run(scenario())
 
 
-def test_a_synchronous_service_has_it_too(tmp_path: Path) -> None:
+def test_a_synchronous_board_can_be_made_from_the_configuration(tmp_path: Path) -> None:
     file = configured(tmp_path, 'log = "memory:"\nprefix = "shop"\n')
     with callboard.sync.Callboard.from_config(file, environ={}) as board:
         assert board.publisher("site").test().offset == 1
         assert board.status().subscribers == ()
 
 
-def test_a_board_that_is_not_to_be_made_must_be_there(tmp_path: Path) -> None:
+def test_without_create_the_board_must_exist(tmp_path: Path) -> None:
     async def scenario() -> None:
         async with Callboard.from_config(create=False, environ={}):
             pass

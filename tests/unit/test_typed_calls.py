@@ -96,10 +96,10 @@ def checked(folder: Path, text: str) -> str:
     return str(said)
 
 
-def test_every_call_has_its_types_also_without_an_event_loop(tmp_path: Path) -> None:
+def test_every_call_is_typed_also_in_the_synchronous_api(tmp_path: Path) -> None:
     assert checked(tmp_path, program()) == ""
 
 
-def test_a_method_that_the_twin_lacks_is_found(tmp_path: Path) -> None:
+def test_the_check_finds_a_method_missing_in_the_synchronous_api(tmp_path: Path) -> None:
     said = checked(tmp_path, program().replace("it.cohorts(", "it.orchard("))
     assert said.count('"Callboard" has no attribute "orchard"') == 2

@@ -16,7 +16,7 @@ class InSteps:
         yield Archived(topic, 5, 9, rows=4)
 
 
-def test_a_report_begins_where_the_first_step_did(tmp_path):
+def test_a_report_begins_at_the_start_of_the_first_step(tmp_path):
     told = []
 
     async def scenario():

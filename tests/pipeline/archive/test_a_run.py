@@ -9,7 +9,7 @@ from callboard.backends.log import Retention
 from callboard.errors import ArchiveBusy, ArchiveHole, LogReplaced, OffsetOutOfRange
 
 
-def test_what_is_archived_is_what_is_on_the_log(archive):
+def test_the_archive_equals_the_log(archive):
     async def scenario() -> None:
         await archive.fill(25)
         steps = await archive.run()
@@ -19,7 +19,7 @@ def test_what_is_archived_is_what_is_on_the_log(archive):
     asyncio.run(scenario())
 
 
-def test_a_second_run_archives_only_what_came_since(archive):
+def test_a_second_run_archives_only_new_records(archive):
     async def scenario() -> None:
         await archive.fill(5)
         await archive.run()
@@ -31,7 +31,7 @@ def test_a_second_run_archives_only_what_came_since(archive):
     asyncio.run(scenario())
 
 
-def test_a_topic_on_which_nothing_ever_was_has_no_archive(archive):
+def test_a_topic_that_never_had_a_record_has_no_archive(archive):
     async def scenario() -> None:
         await archive.fill(0)
         assert await archive.run() == []
@@ -53,7 +53,7 @@ def test_an_archive_begins_where_the_log_does(archive):
     asyncio.run(scenario())
 
 
-def test_a_part_is_read_by_its_offsets(archive):
+def test_a_range_is_read_by_its_offsets(archive):
     async def scenario() -> None:
         await archive.fill(35)
         await archive.run()
@@ -79,7 +79,7 @@ def test_a_trimmed_log_that_was_archived_leaves_no_hole(archive, per_segment):
     asyncio.run(scenario())
 
 
-def test_records_that_were_trimmed_before_they_were_archived_are_a_loud_hole(archive):
+def test_records_trimmed_before_they_were_archived_are_reported_as_a_hole(archive):
     async def scenario() -> None:
         await archive.fill(10)
         await archive.run()
@@ -92,7 +92,7 @@ def test_records_that_were_trimmed_before_they_were_archived_are_a_loud_hole(arc
     asyncio.run(scenario())
 
 
-def test_a_hole_that_is_accepted_is_noted_and_nobody_reads_over_it(archive):
+def test_an_accepted_hole_is_recorded_and_readers_stop_at_it(archive):
     async def scenario() -> None:
         await archive.fill(10)
         await archive.run()
@@ -110,7 +110,7 @@ def test_a_hole_that_is_accepted_is_noted_and_nobody_reads_over_it(archive):
     asyncio.run(scenario())
 
 
-def test_a_retention_that_overtakes_a_run_is_a_hole_and_not_a_silent_loss(archive, stopping):
+def test_a_retention_that_overtakes_a_run_makes_a_hole_and_no_silent_loss(archive, stopping):
     async def scenario() -> None:
         await archive.fill(30)
 
@@ -138,7 +138,7 @@ def test_another_log_under_the_same_name_is_refused(archive):
     asyncio.run(scenario())
 
 
-def test_a_log_that_is_replaced_during_a_run_adds_nothing(archive, stopping):
+def test_a_log_replaced_during_a_run_adds_nothing(archive, stopping):
     async def scenario() -> None:
         await archive.fill(10)
 
@@ -166,7 +166,7 @@ def test_a_log_that_lost_its_newest_records_is_refused(archive):
     asyncio.run(scenario())
 
 
-def test_of_two_runs_at_once_one_ends_and_says_so(archive, stopping):
+def test_of_two_concurrent_runs_one_ends_with_an_error(archive, stopping):
     async def scenario() -> None:
         await archive.fill(25)
         reports = []
@@ -183,7 +183,7 @@ def test_of_two_runs_at_once_one_ends_and_says_so(archive, stopping):
     asyncio.run(scenario())
 
 
-def test_an_answer_that_was_lost_is_no_other_run(archive, stopping):
+def test_a_lost_answer_is_not_taken_for_another_run(archive, stopping):
     """A client repeats a write whose answer did not come, and is told that the file is there."""
 
     class Repeating(stopping):
@@ -203,7 +203,7 @@ def test_an_answer_that_was_lost_is_no_other_run(archive, stopping):
     asyncio.run(scenario())
 
 
-def test_every_range_says_where_the_other_topics_ended(archive):
+def test_every_range_records_the_ends_of_the_other_topics(archive):
     async def scenario() -> None:
         await archive.fill(3, archive.topics[1])
         await archive.fill(3)

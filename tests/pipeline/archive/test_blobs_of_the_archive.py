@@ -55,7 +55,7 @@ def shop(tmp_path) -> Shop:
 
 
 @pytest.mark.proves("F22")
-def test_blobs_of_packages_that_only_the_archive_has_are_kept_as_long_as_it_is_named(shop):
+def test_blobs_of_archived_packages_are_kept_as_long_as_the_archive_is_configured(shop):
     async def scenario() -> None:
         for _ in range(VERSIONS):
             await shop.publish()
@@ -70,7 +70,7 @@ def test_blobs_of_packages_that_only_the_archive_has_are_kept_as_long_as_it_is_n
     asyncio.run(scenario())
 
 
-def test_nothing_is_collected_while_it_cannot_be_told_what_the_archive_needs(shop):
+def test_nothing_is_collected_while_the_needs_of_the_archive_are_unknown(shop):
     async def scenario() -> None:
         for _ in range(VERSIONS):
             await shop.publish()

@@ -13,7 +13,7 @@ from callboard.errors import ArchiveBusy
 DAY_NS = 24 * 3600 * 10**9
 
 
-def test_the_same_records_are_in_fewer_files(archive):
+def test_a_compaction_puts_the_same_records_into_fewer_files(archive):
     async def scenario() -> None:
         await archive.fill(45)
         await archive.run()
@@ -26,7 +26,7 @@ def test_the_same_records_are_in_fewer_files(archive):
     asyncio.run(scenario())
 
 
-def test_runs_go_on_behind_a_compaction_and_the_next_one_takes_them_in(archive):
+def test_runs_continue_after_a_compaction_and_the_next_one_includes_them(archive):
     async def scenario() -> None:
         await archive.fill(25)
         await archive.run()
@@ -53,7 +53,7 @@ def test_large_files_are_left_alone(archive):
     asyncio.run(scenario())
 
 
-def test_who_has_begun_to_read_reads_on_for_a_day(archive):
+def test_a_reader_that_has_begun_can_continue_for_a_day(archive):
     async def scenario() -> None:
         await archive.fill(45)
         await archive.run()
@@ -73,7 +73,7 @@ def test_who_has_begun_to_read_reads_on_for_a_day(archive):
     asyncio.run(scenario())
 
 
-def test_of_two_compactions_at_once_one_ends_and_says_so(archive, stopping):
+def test_of_two_concurrent_compactions_one_ends_with_an_error(archive, stopping):
     async def scenario() -> None:
         await archive.fill(45)
         await archive.run()
@@ -90,7 +90,7 @@ def test_of_two_compactions_at_once_one_ends_and_says_so(archive, stopping):
     asyncio.run(scenario())
 
 
-def test_a_run_beside_a_compaction_loses_nothing(archive, stopping):
+def test_a_run_during_a_compaction_loses_nothing(archive, stopping):
     async def scenario() -> None:
         await archive.fill(45)
         await archive.run()
@@ -107,7 +107,7 @@ def test_a_run_beside_a_compaction_loses_nothing(archive, stopping):
     asyncio.run(scenario())
 
 
-def test_holes_stay_known(archive):
+def test_holes_stay_recorded(archive):
     async def scenario() -> None:
         await archive.fill(20)
         await archive.run()

@@ -29,7 +29,7 @@ RECORDS = st.lists(
 )
 
 
-def test_a_segment_has_what_a_query_wants_as_columns(archive, tmp_path):
+def test_a_segment_has_columns_for_queries(archive, tmp_path):
     async def scenario() -> None:
         await archive.fill(5)
         await archive.run()
@@ -50,7 +50,7 @@ def test_a_segment_has_what_a_query_wants_as_columns(archive, tmp_path):
 
 @settings(max_examples=40, deadline=None)
 @given(records=RECORDS, per_segment=st.integers(1, 40))
-def test_whatever_a_record_is_it_comes_back_from_the_archive_and_onto_a_log(records, per_segment):
+def test_any_record_is_read_back_from_the_archive_and_restored_to_a_log(records, per_segment):
     async def scenario(folder: Path) -> None:
         log, store, number = MemoryLog(), FolderArchiveStore(folder / "archive"), iter(range(10**6))
         await log.ensure(TOPIC)

@@ -48,7 +48,7 @@ def cycle(archive, scenario) -> None:
     asyncio.run(closing())
 
 
-def test_a_bucket_holds_an_archive_through_all_that_is_done_with_it(archive, bucket):
+def test_all_operations_work_on_an_archive_in_a_bucket(archive, bucket):
     async def scenario() -> None:
         await archive.fill(45)
         await archive.run()
@@ -68,7 +68,7 @@ def test_a_bucket_holds_an_archive_through_all_that_is_done_with_it(archive, buc
     cycle(archive, scenario)
 
 
-def test_of_two_runs_at_once_one_ends_and_says_so(archive, bucket, stopping):
+def test_of_two_concurrent_runs_one_ends_with_an_error(archive, bucket, stopping):
     async def scenario() -> None:
         await archive.fill(25)
         others = []
@@ -84,7 +84,7 @@ def test_of_two_runs_at_once_one_ends_and_says_so(archive, bucket, stopping):
     cycle(archive, scenario)
 
 
-def test_of_many_writers_of_one_name_one_creates_it(archive, bucket):
+def test_of_many_writers_of_the_same_name_one_succeeds(archive, bucket):
     async def scenario() -> None:
         created = await asyncio.gather(*(bucket.put_new("manifest/a.json", b"%d" % number) for number in range(8)))
         assert sum(created) == 1
@@ -105,7 +105,7 @@ def test_a_server_that_overwrites_is_refused_before_anything_is_written(archive,
     cycle(archive, scenario)
 
 
-def test_names_are_listed_in_order_from_a_name_on(archive, bucket):
+def test_names_are_listed_in_order_from_a_given_name(archive, bucket):
     async def scenario() -> None:
         names = [f"manifest/t/{number:020d}.json" for number in range(7)]
         for name in names:
@@ -118,7 +118,7 @@ def test_names_are_listed_in_order_from_a_name_on(archive, bucket):
     cycle(archive, scenario)
 
 
-def test_what_is_missing_in_a_bucket_is_said(archive, bucket):
+def test_a_missing_object_in_a_bucket_is_reported(archive, bucket):
     async def scenario() -> None:
         await archive.fill(5)
         await archive.run()

@@ -27,7 +27,7 @@ def dies_at(step: int, log: Path, archive: Path) -> bool:
     return done.returncode == DIED
 
 
-def test_a_process_that_is_killed_at_any_step_loses_nothing_and_doubles_nothing(archive, tmp_path):
+def test_a_process_killed_at_any_step_loses_and_duplicates_nothing(archive, tmp_path):
     """Each process goes on where the one before died, so that the whole of it is done by a chain of the dead."""
     folder = tmp_path / "log"
 
@@ -53,7 +53,7 @@ def test_a_process_that_is_killed_at_any_step_loses_nothing_and_doubles_nothing(
     assert asyncio.run(read()) == truth
 
 
-def test_what_dead_runs_left_is_vacuumed_after_a_day_and_nothing_else(archive, killing, killed):
+def test_only_files_of_dead_runs_are_vacuumed_and_only_after_a_day(archive, killing, killed):
     async def scenario() -> None:
         await archive.fill(25)
         for step in range(1, 100):
@@ -74,7 +74,7 @@ def test_what_dead_runs_left_is_vacuumed_after_a_day_and_nothing_else(archive, k
     asyncio.run(scenario())
 
 
-def test_a_compaction_that_dies_anywhere_changes_nothing_for_readers(archive, killing, killed):
+def test_a_compaction_killed_at_any_step_changes_nothing_for_readers(archive, killing, killed):
     async def scenario() -> None:
         await archive.fill(45)
         await archive.run()
@@ -98,7 +98,7 @@ def test_a_compaction_that_dies_anywhere_changes_nothing_for_readers(archive, ki
 
 
 @pytest.mark.parametrize("same_identity", [False, True])
-def test_a_restoration_that_dies_anywhere_goes_on_where_it_was(archive, killing, killed, same_identity):
+def test_a_restoration_killed_at_any_step_can_be_continued(archive, killing, killed, same_identity):
     async def scenario() -> None:
         await archive.fill(45)
         await archive.run()

@@ -37,7 +37,7 @@ def test_a_restored_log_has_the_same_records_at_the_same_offsets_under_the_same_
 
 
 @pytest.mark.parametrize("kind", ["memory", "sqlite"])
-def test_a_log_may_take_the_place_of_the_one_that_is_gone(archive, tmp_path, kind):
+def test_a_restored_log_may_replace_the_lost_one(archive, tmp_path, kind):
     async def scenario() -> None:
         await archive.fill(40)
         await archive.run()
@@ -53,7 +53,7 @@ def test_a_log_may_take_the_place_of_the_one_that_is_gone(archive, tmp_path, kin
     asyncio.run(scenario())
 
 
-def test_a_restored_log_is_archived_on_and_the_former_one_no_more(archive):
+def test_a_restored_log_continues_the_archive_and_the_former_one_cannot(archive):
     async def scenario() -> None:
         await archive.fill(20)
         await archive.run()
@@ -87,7 +87,7 @@ def test_a_log_with_records_of_its_own_is_not_restored_into(archive):
     asyncio.run(scenario())
 
 
-def test_who_appends_to_a_log_that_is_restored_is_found_out(archive):
+def test_an_append_to_a_log_during_its_restoration_is_detected(archive):
     async def scenario() -> None:
         await archive.fill(20)
         await archive.run()
@@ -101,7 +101,7 @@ def test_who_appends_to_a_log_that_is_restored_is_found_out(archive):
     asyncio.run(scenario())
 
 
-def test_what_is_behind_a_hole_is_restored_and_what_is_before_it_counts_as_trimmed(archive):
+def test_records_after_a_hole_are_restored_and_those_before_it_count_as_trimmed(archive):
     async def scenario() -> None:
         await archive.fill(20)
         await archive.run()
@@ -126,7 +126,7 @@ def test_a_log_that_chooses_its_offsets_is_refused(archive):
     asyncio.run(scenario())
 
 
-def test_a_kafka_log_is_refused_with_the_reason_before_anybody_talks_to_it(archive):
+def test_a_kafka_log_is_refused_with_the_reason_before_any_connection(archive):
     async def scenario() -> None:
         await archive.fill(5)
         await archive.run()
@@ -161,7 +161,7 @@ def test_a_log_with_an_archive_goes_back_to_where_the_archive_begins(archive, pa
     asyncio.run(scenario())
 
 
-def test_an_archive_that_does_not_reach_up_to_the_log_adds_nothing(archive):
+def test_an_archive_that_does_not_reach_the_start_of_the_log_adds_nothing(archive):
     async def scenario() -> None:
         await archive.fill(20)
         await archive.run()

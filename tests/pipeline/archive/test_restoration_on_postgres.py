@@ -38,7 +38,7 @@ def test_a_restored_log_has_the_same_records_at_the_same_offsets_under_the_same_
     asyncio.run(scenario())
 
 
-def test_keys_of_which_only_the_digest_was_kept_hold_where_digests_are_kept(archive, url, other_url, tmp_path):
+def test_keys_archived_as_digests_still_deduplicate_on_logs_that_store_digests(archive, url, other_url, tmp_path):
     async def scenario() -> None:
         archive.log, log, without = PostgresLog(url), PostgresLog(other_url), SqliteLog(tmp_path / "log")
         await archive.fill(10)
@@ -56,7 +56,7 @@ def test_keys_of_which_only_the_digest_was_kept_hold_where_digests_are_kept(arch
     asyncio.run(scenario())
 
 
-def test_an_identity_that_a_log_cannot_have_is_refused(archive, url, tmp_path):
+def test_an_invalid_identity_of_a_log_is_refused(archive, url, tmp_path):
     async def scenario() -> None:
         archive.log, log = SqliteLog(tmp_path / "log"), PostgresLog(url)
         await archive.fill(3)
@@ -71,7 +71,7 @@ def test_an_identity_that_a_log_cannot_have_is_refused(archive, url, tmp_path):
     asyncio.run(scenario())
 
 
-def test_a_history_that_begins_late_needs_no_partitions_for_what_is_not_there(archive, url):
+def test_a_history_that_begins_late_needs_no_partitions_for_missing_records(archive, url):
     async def scenario() -> None:
         log = PostgresLog(url)
         await archive.fill(1)

@@ -34,7 +34,7 @@ DAMAGES = {
 
 @pytest.mark.parametrize("name", DAMAGES)
 @pytest.mark.parametrize("compacted", [False, True])
-def test_every_damage_is_found_by_the_check_and_by_readers(archive, tmp_path, name, compacted):
+def test_verification_and_readers_find_every_damage(archive, tmp_path, name, compacted):
     prefix, place, change = DAMAGES[name]
 
     async def scenario() -> None:
@@ -62,7 +62,7 @@ def test_every_damage_is_found_by_the_check_and_by_readers(archive, tmp_path, na
     asyncio.run(scenario())
 
 
-def test_nothing_is_said_of_a_topic_that_has_no_archive(archive):
+def test_a_topic_without_an_archive_is_not_reported(archive):
     assert asyncio.run(verify(archive.store, archive.topic)) is None
 
 

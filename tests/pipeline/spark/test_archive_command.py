@@ -70,7 +70,7 @@ def test_a_run_reports_what_it_archived_and_ends_with_an_error_at_a_hole_until_t
 @pytest.mark.parametrize(
     ("number", "code"), [(signal.SIGINT, exit_codes.INTERRUPTED), (signal.SIGTERM, -signal.SIGTERM)]
 )
-def test_who_follows_the_log_archives_what_comes_until_a_signal_and_the_next_run_goes_on_from_there(
+def test_following_archives_new_records_until_a_signal_and_the_next_run_continues_from_there(
     typed, sqlite_log, tmp_path, monkeypatch, number, code
 ):
     """It is a copy of this process, and uses its Java process, which would else end with it."""

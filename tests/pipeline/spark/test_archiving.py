@@ -116,7 +116,7 @@ def place(sqlite_log, tmp_path, spark, monkeypatch) -> Place:
     return filled(sqlite_log, tmp_path, spark, monkeypatch)
 
 
-def test_it_has_the_records_that_one_process_archives_byte_for_byte_and_says_what_cannot_be_decoded(
+def test_spark_archives_the_same_bytes_as_a_single_process_and_reports_undecodable_records(
     log, tmp_path, spark, monkeypatch
 ):
     place = filled(log, tmp_path, spark, monkeypatch)
@@ -137,7 +137,7 @@ def test_it_has_the_records_that_one_process_archives_byte_for_byte_and_says_wha
 
 
 @pytest.mark.timeout(600)
-def test_a_driver_that_is_killed_at_any_step_loses_nothing_and_doubles_nothing(place, dies_before):
+def test_a_driver_killed_at_any_step_loses_and_duplicates_nothing(place, dies_before):
     """Each goes on where the one before died, so that the whole of it is done by a chain of the dead."""
     truth, step = place.truth(), 1
     while dies_before(step, place.archive):
@@ -151,7 +151,7 @@ def test_a_driver_that_is_killed_at_any_step_loses_nothing_and_doubles_nothing(p
     assert place.tip_offset() == PACKAGES
 
 
-def test_a_worker_that_is_killed_when_its_segment_is_there_writes_no_second_one(place, tmp_path, monkeypatch):
+def test_a_worker_killed_after_writing_its_segment_writes_no_second_one(place, tmp_path, monkeypatch):
     """It is killed before it says what it wrote; who does its task again makes a file of the same name."""
     (tmp_path / "died").mkdir()
     deaths, tasks_of = tmp_path / "died", archiver.tasks_of
@@ -182,7 +182,7 @@ def elsewhere(work) -> None:
     thread.join()
 
 
-def test_of_two_runs_at_once_one_ends_and_says_so(place):
+def test_of_two_concurrent_runs_one_ends_with_an_error(place):
     others = []
 
     def overtake(step: str) -> None:
@@ -196,7 +196,7 @@ def test_of_two_runs_at_once_one_ends_and_says_so(place):
     assert {topic: place.rows(topic) for topic in TOPICS} == place.truth()
 
 
-def test_records_that_were_trimmed_before_a_task_has_read_them_are_a_loud_hole(place, sqlite_log):
+def test_records_trimmed_before_a_task_has_read_them_are_reported_as_a_hole(place, sqlite_log):
     def trim(step: str) -> None:
         if step.startswith("archiving callboard.package"):
             elsewhere(lambda: sqlite_log.trim("package", 5))
@@ -212,7 +212,7 @@ def test_records_that_were_trimmed_before_a_task_has_read_them_are_a_loud_hole(p
     assert place.rows(TOPICS[0]) == truth[TOPICS[0]][4:]
 
 
-def test_a_hole_that_is_accepted_is_noted(place, sqlite_log):
+def test_an_accepted_hole_is_recorded(place, sqlite_log):
     place.archive()
     sqlite_log.append_records("package", *map(package, range(100, 120)))
     sqlite_log.trim("package", PACKAGES + 10)
@@ -227,7 +227,7 @@ def test_a_hole_that_is_accepted_is_noted(place, sqlite_log):
     [(1, 2, 10, 2, 1), (5, 15_005, 10**6, 4, 1), (0, 50_000, 10**6, 2, 2), (0, 50_001, 25_000, 2, 4),
      (7, 10**6, 1, 3, 12)],
 )  # fmt: skip
-def test_ranges_follow_one_another_and_there_are_as_many_as_pay(start, end, most, side_by_side, tasks):
+def test_ranges_are_contiguous_and_large_enough_to_be_worth_a_task(start, end, most, side_by_side, tasks):
     ranges = archiver.divided(start, end, most, side_by_side)
     assert len(ranges) == tasks
     assert ranges[0][0] == start

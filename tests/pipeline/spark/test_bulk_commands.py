@@ -10,7 +10,7 @@ from callboard.cli.terminal import exit_codes
 
 
 @pytest.mark.timeout(600)
-def test_what_was_exported_is_needed_until_it_is_trimmed_and_then_waits_under_quarantine(typed, sqlite_log, tmp_path):
+def test_exported_blobs_are_kept_until_their_packages_are_trimmed_and_then_quarantined(typed, sqlite_log, tmp_path):
     (tmp_path / "site").mkdir()
     code, _, said = typed("export", "./site", "--out", "./empty")
     assert (code, "nothing in this folder" in said) == (exit_codes.USAGE, True)

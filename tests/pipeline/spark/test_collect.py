@@ -135,7 +135,7 @@ def fill(board: Board) -> set[int]:
 
 @pytest.mark.timeout(600)
 @pytest.mark.proves("F22", "F23")
-def test_what_neither_log_nor_archive_needs_is_found_and_a_grace_later_removed_unless_it_was_used_again(
+def test_unused_blobs_are_removed_after_a_grace_period_unless_they_are_used_again(
     board, monkeypatch
 ):
     needed = fill(board)
@@ -176,7 +176,7 @@ def test_what_neither_log_nor_archive_needs_is_found_and_a_grace_later_removed_u
 
 
 @pytest.mark.timeout(600)
-def test_a_collection_that_dies_before_within_or_after_the_removal_is_completed_by_the_next(board):
+def test_the_next_run_completes_a_collection_killed_before_during_or_after_the_removal(board):
     def run(dies_at: str = "") -> Run:
         def step(name: str) -> None:
             if name == dies_at:
@@ -223,7 +223,7 @@ UNKNOWN = (("type", "SomethingNewMessage"), ("version", "1.99"))
 
 
 @pytest.mark.timeout(600)
-def test_nothing_is_said_to_be_unused_while_a_record_cannot_be_read(board):
+def test_no_blob_counts_as_unused_while_a_record_cannot_be_read(board):
     board.log.append("package", package(1))
     board.log.append_records("status", NewRecord(payload=b"", headers=PING))
     run = board.run(archived=False)
@@ -242,7 +242,7 @@ def test_nothing_is_said_to_be_unused_while_a_record_cannot_be_read(board):
         board.log.trim(topic, offset + 1)
 
 
-def test_nothing_is_read_of_an_archive_with_a_hole_or_of_another_log(board):
+def test_an_archive_with_a_hole_or_of_another_log_is_not_read(board):
     run = board.run()
     board.log.append("package", *map(package, range(5)))
     with pytest.raises(ArchiveDamaged, match="nothing of topic"):
@@ -270,7 +270,7 @@ def test_nothing_is_read_of_an_archive_with_a_hole_or_of_another_log(board):
         spans(board.run(archived=False).options, before)
 
 
-def test_keys_that_are_listed_twice_or_needed_a_thousand_times_are_judged_all_the_same(spark):
+def test_keys_listed_twice_or_needed_a_thousand_times_are_handled_correctly(spark):
     stored = spark.range(1000).selectExpr("unhex(sha2(cast(id as string), 256)) as key", "id as size")
     needed = spark.range(100_000).selectExpr("unhex(sha2(cast(id % 600 as string), 256)) as key")
     assert {row["size"] for row in unused(stored, needed, 3).collect()} == set(range(600, 1000))

@@ -85,7 +85,7 @@ def some_messages(topic: str, dice: random.Random) -> list[Event]:
 
 @pytest.mark.parametrize("topic", ["package", "status", "discovery", "command"])
 @pytest.mark.parametrize("seed", SEEDS)
-def test_the_fast_way_and_the_codec_give_the_same_rows(topic, seed):
+def test_the_fast_decoder_and_the_codec_give_the_same_rows(topic, seed):
     assert fast_decoding, "ptars is installed for the tests"
     batch = raw(*map(record, some_messages(topic, random.Random(seed))))
     columns = record_columns(topic, decode=True, payload=True)
@@ -120,7 +120,7 @@ def package(**said):
         ), True),
     ],
 )  # fmt: skip
-def test_what_lies_beyond_the_bounds_of_a_message_is_read_as_the_codec_reads_it(topic, hostile, is_read):
+def test_values_beyond_the_bounds_of_a_message_are_read_as_by_the_codec(topic, hostile, is_read):
     odd = NewRecord(payload=encode(hostile), headers=record(package()).headers)
     headers = (("type", type(hostile).__name__), *((name, value) for name, value in odd.headers if name != "type"))
     batch = raw(NewRecord(payload=odd.payload, headers=headers))
@@ -130,7 +130,7 @@ def test_what_lies_beyond_the_bounds_of_a_message_is_read_as_the_codec_reads_it(
     assert (fast.column("problem").null_count == 1) is is_read
 
 
-def test_a_damaged_record_is_kept_with_its_bytes_and_the_problem_and_the_others_are_decoded():
+def test_a_damaged_record_is_kept_with_its_bytes_and_error_and_the_others_are_decoded():
     good = PackageStatusMessage(
         subscriber_instance="i", subscriber="s", publisher="p", offset=3, status=Status.IMPORTED
     )
@@ -156,7 +156,7 @@ def test_a_damaged_record_is_kept_with_its_bytes_and_the_problem_and_the_others_
     assert "schema version 2" in found[4]["problem"]
 
 
-def test_records_that_are_decoded_one_by_one_stay_in_their_place():
+def test_records_decoded_one_by_one_stay_in_order():
     packages = [PackageMessage(publisher_instance="i", package_id=name, kind=Kind.ADD) for name in "abc"]
     first, odd, last = map(record, packages)
     odd = NewRecord(payload=odd.payload, headers=(*odd.headers, ("further", "header")))
@@ -166,7 +166,7 @@ def test_records_that_are_decoded_one_by_one_stay_in_their_place():
     ]  # fmt: skip
 
 
-def test_only_the_fields_that_are_asked_for_are_given():
+def test_only_requested_fields_are_returned():
     batch = raw(record(PackageMessage(publisher_instance="i", package_id="p", kind=Kind.ADD, length=5)))
     package = pa.struct([("kind", pa.string()), ("length", pa.int64())])
     wanted = pa.schema([("package", package), ("offset", pa.int64())])

@@ -66,7 +66,7 @@ def contents(place: DeltaPlace) -> dict[str, set[int]]:
 
 @pytest.mark.timeout(600)
 @pytest.mark.skipif(STRACE is None, reason="strace is not installed; apt install strace, or nothing is struck here")
-def test_a_publication_that_is_killed_before_any_commit_leaves_tables_old_or_new_and_is_done_once(tmp_path):
+def test_a_publication_killed_before_any_commit_leaves_each_table_old_or_new_and_is_done_once(tmp_path):
     place = DeltaPlace.of("delta", tmp_path)
     runs = {number: a_run(tmp_path / f"run-{number}", number) for number in (1, 2, 3)}
 
@@ -124,7 +124,7 @@ def place(
     return DeltaPlace.of(server.url("lake", tmp_path.name), tmp_path)
 
 
-def test_of_several_that_publish_at_once_each_table_is_replaced_by_one(place, tmp_path):
+def test_of_several_concurrent_publications_one_replaces_each_table(place, tmp_path):
     place.check()
     for number in (1, 2):
         tables = a_run(tmp_path / f"run-{number}", number)
@@ -145,7 +145,7 @@ def test_a_bucket_in_which_one_commit_would_overwrite_another_is_refused(place, 
         place.check()
 
 
-def test_a_place_that_cannot_be_used_is_told_before_anything_else(tmp_path, monkeypatch):
+def test_an_unusable_destination_is_reported_first(tmp_path, monkeypatch):
     with pytest.raises(ConfigError, match="write a folder, or s3://"):
         DeltaPlace.of("ftp://lake/callboard", tmp_path)
     (tmp_path / "file").touch()
@@ -158,7 +158,9 @@ def test_a_place_that_cannot_be_used_is_told_before_anything_else(tmp_path, monk
 
 
 @pytest.mark.timeout(600)
-def test_a_rebuild_publishes_all_of_its_tables_with_how_far_it_read(spark, sqlite_log, tmp_path, monkeypatch, capsys):
+def test_a_rebuild_publishes_all_its_tables_with_the_offsets_that_it_read(
+    spark, sqlite_log, tmp_path, monkeypatch, capsys
+):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "callboard.toml").write_text(f'log = "{sqlite_log.url}"\n')
     package = PackageMessage(publisher_instance="i", publisher="p", package_id="1", kind=Kind.ADD, length=1)

@@ -132,7 +132,7 @@ def dies_after(patch: pytest.MonkeyPatch, steps: int) -> None:
 
 
 @pytest.mark.timeout(900)
-def test_an_export_that_is_killed_between_any_two_steps_ships_every_package_once_and_the_tree_in_the_end(
+def test_an_export_killed_between_any_two_steps_ships_every_package_once_and_completes_the_tree(
     site, monkeypatch
 ):
     plant(site.source)
@@ -171,7 +171,7 @@ def test_an_export_that_is_killed_between_any_two_steps_ships_every_package_once
 
 
 @pytest.mark.timeout(600)
-def test_blobs_that_were_stored_long_before_their_package_is_published_are_renewed_or_missed(site):
+def test_blobs_stored_long_before_their_package_are_renewed_or_reported_missing(site):
     site.source.mkdir()
     (site.source / "large.bin").write_bytes(b"x" * 100_000)
     with pytest.MonkeyPatch.context() as patch:
@@ -191,7 +191,7 @@ def test_blobs_that_were_stored_long_before_their_package_is_published_are_renew
 
 
 @pytest.mark.parametrize("most", [1, 2, 5, 30, 1000])
-def test_parcels_have_every_path_once_and_folders_before_what_is_in_them(tmp_path, most):
+def test_parcels_contain_every_path_once_with_folders_before_their_content(tmp_path, most):
     plant(tmp_path / "site")
     source = FolderSource(tmp_path / "site")
     whole = {entry.path: entry for entry in source.entries("/", deep=True)}

@@ -46,7 +46,7 @@ def bucket(s3, monkeypatch) -> str:
     return s3.url("tests", "some")
 
 
-def test_tasks_that_share_the_shards_see_each_blob_once_and_remove_what_they_are_told(bucket, tmp_path):
+def test_tasks_that_share_the_shards_see_each_blob_once_and_remove_only_what_they_should(bucket, tmp_path):
     (tmp_path / "callboard.toml").write_text(f'log = "sqlite:///./board.db"\nblobs = "{bucket}"\n')
     board = str(tmp_path / "callboard.toml")
 
@@ -73,7 +73,7 @@ def test_tasks_that_share_the_shards_see_each_blob_once_and_remove_what_they_are
 
 
 @pytest.mark.timeout(600)
-def test_an_archive_that_tasks_write_into_a_bucket_is_the_one_that_one_process_writes_into_a_folder(
+def test_tasks_write_the_same_archive_to_a_bucket_as_one_process_to_a_folder(
     bucket, s3, spark, sqlite_log, tmp_path, monkeypatch
 ):
     for name, value in s3.environment.items():

@@ -34,7 +34,7 @@ def read(spark, options):
     return spark.read.format("callboard").options(**options)
 
 
-def test_a_table_has_every_record_once_and_takes_conditions_on_offsets(spark, options):
+def test_a_table_has_every_record_once_and_pushes_down_conditions_on_offsets(spark, options):
     table = read(spark, options).option("partitions", 3).load()
     figures = ("count(*)", "count(distinct offset)", "count(status.subscriber)", "count(problem)")
     [row] = table.selectExpr(*figures).collect()
@@ -46,14 +46,14 @@ def test_a_table_has_every_record_once_and_takes_conditions_on_offsets(spark, op
     assert {row["status"]["status"] for row in some.collect()} == {"IMPORTED"}
 
 
-def test_an_error_of_ours_comes_back_as_itself(spark, options):
+def test_an_error_of_callboard_keeps_its_type_through_spark(spark, options):
     from callboard.pipeline.failure import explained
 
     with pytest.raises(OffsetOutOfRange, match="choose an offset inside"), explained():
         read(spark, options).option("startingOffset", COUNT + 2).load().count()
 
 
-def test_a_table_is_whole_although_the_processes_that_read_it_are_killed(spark, options, tmp_path):
+def test_a_table_is_complete_even_if_its_readers_are_killed(spark, options, tmp_path):
     """Each batch waits for the file ``go``: the workers are killed while they are at it."""
 
     def wait(batches):
@@ -81,7 +81,7 @@ def test_a_table_is_whole_although_the_processes_that_read_it_are_killed(spark, 
 
 
 @pytest.mark.proves("W3")
-def test_a_stream_that_retention_has_passed_stops_with_an_error(
+def test_a_stream_overtaken_by_retention_stops_with_an_error(
     spark, options, sqlite_log, tmp_path, awaited
 ):
     from callboard.pipeline.failure import explained

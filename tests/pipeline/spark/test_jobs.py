@@ -41,7 +41,7 @@ def run(spark, sqlite_log, tmp_path) -> Run:
 
 
 @pytest.mark.timeout(600)
-def test_the_projections_say_who_has_what_and_what_failed_and_replace_the_old_ones_as_a_whole(run, tmp_path):
+def test_projections_show_imports_and_failures_and_replace_the_old_ones_atomically(run, tmp_path):
     out = tmp_path / "tables"
     report = rebuild(run, out)
     tables = {

@@ -26,7 +26,7 @@ STATUS = PackageStatusMessage(
 DYING = Path(__file__).with_name("dying_driver.py")
 
 
-def test_tables_whose_run_is_killed_at_any_step_are_the_old_ones_or_the_new_ones(spark, tmp_path, dies_before):
+def test_tables_of_a_run_killed_at_any_step_are_all_old_or_all_new(spark, tmp_path, dies_before):
     out, names = tmp_path / "tables", ("standing", "queue")
 
     def run(number: int, on_step=lambda _: None) -> None:
@@ -70,7 +70,7 @@ def before(on_step, name: str, call):
 
 
 @pytest.mark.timeout(600)
-def test_a_stream_that_is_killed_at_any_step_goes_on_where_its_checkpoint_says(spark, sqlite_log, tmp_path):
+def test_a_stream_killed_at_any_step_continues_at_its_checkpoint(spark, sqlite_log, tmp_path):
     """What plans and reads a stream is killed at each of its calls in turn, and the query with it."""
     from callboard.pipeline.source import source
 
@@ -120,7 +120,7 @@ def test_a_stream_that_is_killed_at_any_step_goes_on_where_its_checkpoint_says(s
 
 
 @pytest.mark.timeout(600)
-def test_an_archive_whose_driver_is_killed_with_all_of_spark_goes_on_where_it_was(spark, sqlite_log, tmp_path):
+def test_archiving_continues_after_the_driver_is_killed_with_all_of_spark(spark, sqlite_log, tmp_path):
     config = board(sqlite_log)
     command = [sys.executable, str(DYING), str(config), str(tmp_path)]
     done = subprocess.run(command, capture_output=True, text=True, timeout=500, check=False)

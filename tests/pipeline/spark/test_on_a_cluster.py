@@ -75,7 +75,7 @@ def tables(spark, place: Path) -> dict[str, list[str]]:
 
 
 @pytest.mark.timeout(900)
-def test_a_rebuild_on_two_executors_makes_the_tables_that_one_process_makes(spark, board, tmp_path):
+def test_a_rebuild_on_two_executors_makes_the_same_tables_as_one_process(spark, board, tmp_path):
     python, packed = packed_environment(tmp_path)
     home = spark_home(tmp_path / "spark")
     environ = {name: value for name, value in os.environ.items() if not name.startswith(("CALLBOARD_", "PYSPARK_"))}
@@ -102,7 +102,7 @@ def test_a_rebuild_on_two_executors_makes_the_tables_that_one_process_makes(spar
     assert len(expected["queue_size"]) > 0
 
 
-def test_the_cron_job_runs_a_command_that_there_is():
+def test_the_cron_job_runs_an_existing_command():
     import typer
 
     from callboard.cli.app import app

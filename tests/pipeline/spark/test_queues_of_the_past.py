@@ -98,7 +98,7 @@ def run(spark, sqlite_log, tmp_path) -> Run:
 
 
 @pytest.mark.timeout(600)
-def test_the_queues_of_many_moments_are_those_that_the_board_showed(run, sqlite_log, tmp_path):
+def test_past_queues_equal_those_that_the_board_showed(run, sqlite_log, tmp_path):
     seen = asyncio.run(a_run(sqlite_log.url, tmp_path, random.Random(SEED)))
     assert any(row[1] for _, board in seen for row in board.values()), "all queues were always empty"
     with run.reading() as (topics, _):

@@ -23,7 +23,7 @@ def word(instance: str, *, takes_over: int = -1, term: int = -1) -> DiscoveryMes
 
 
 @pytest.mark.parametrize("step_s", [-3600, 0, DAY_S])
-def test_a_successor_has_the_name_wherever_the_clocks_of_both_hosts_are(spark, tmp_path: Path, step_s: int) -> None:
+def test_a_successor_has_the_name_with_any_clocks_of_the_two_hosts(spark, tmp_path: Path, step_s: int) -> None:
     words = [
         (0, word("a")),
         (10, word("a", term=1)),

@@ -36,7 +36,7 @@ def test_every_record_is_in_exactly_one_partition(log, reader):
 
 
 @pytest.mark.proves("W3")
-def test_a_start_that_was_trimmed_is_refused_when_the_table_is_planned(log, reader):
+def test_a_trimmed_start_is_refused_when_the_table_is_planned(log, reader):
     log.trim("package", 20)
     with pytest.raises(OffsetOutOfRange):
         reader(startingOffset="1").partitions()
@@ -45,7 +45,7 @@ def test_a_start_that_was_trimmed_is_refused_when_the_table_is_planned(log, read
 
 
 @pytest.mark.proves("W3")
-def test_what_is_trimmed_between_planning_and_reading_is_a_loud_loss(log, reader):
+def test_records_trimmed_between_planning_and_reading_are_reported_as_lost(log, reader):
     table = reader()
     low, high = table.partitions()
     log.trim("package", 10)
@@ -55,7 +55,7 @@ def test_what_is_trimmed_between_planning_and_reading_is_a_loud_loss(log, reader
 
 
 @pytest.mark.proves("W3")
-def test_what_is_trimmed_while_a_range_is_read_fails_the_range(log, reader):
+def test_a_trim_during_the_reading_of_a_range_fails_the_range(log, reader):
     table = reader(partitions="1")
     [whole] = table.partitions()
     batches = table.read(whole)
@@ -65,7 +65,7 @@ def test_what_is_trimmed_while_a_range_is_read_fails_the_range(log, reader):
         list(batches)
 
 
-def test_a_topic_that_was_replaced_after_planning_is_not_read(sqlite_log, reader, tmp_path):
+def test_a_topic_replaced_after_planning_is_not_read(sqlite_log, reader, tmp_path):
     sqlite_log.append("package", *map(package, range(5)))
     table = reader()
     partitions = table.partitions()
@@ -76,7 +76,7 @@ def test_a_topic_that_was_replaced_after_planning_is_not_read(sqlite_log, reader
         rows(table, partitions)
 
 
-def test_the_end_waits_for_a_transaction_that_is_open(postgres_log, reader):
+def test_reading_to_the_end_waits_for_an_open_transaction(postgres_log, reader):
     postgres_log.append("package", package(0))
     place = Place("package")
     record = new_record(package(1), record_id="open", time_ns=1, producer="t")
@@ -108,7 +108,7 @@ def test_the_end_waits_for_a_transaction_that_is_open(postgres_log, reader):
     assert rows(table, table.partitions()) == [2, 3]
 
 
-def test_a_log_in_memory_and_an_address_in_an_option_are_refused_with_a_sentence(monkeypatch, reader):
+def test_a_log_in_memory_and_an_address_in_an_option_are_refused_with_a_clear_error(monkeypatch, reader):
     monkeypatch.setenv("CALLBOARD_LOG", "memory:")
     with pytest.raises(ConfigError, match="in one process"):
         reader().partitions()

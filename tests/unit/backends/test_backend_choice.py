@@ -37,7 +37,7 @@ def test_a_repository_is_chosen_by_its_kind_or_its_suffix(where: str, kind: type
 
 
 @pytest.mark.parametrize("where", ["s3:bucket", "postgres:db", "", "folder:", "sqlite:"])
-def test_a_repository_of_an_unknown_kind_or_without_a_path_says_what_can_be_written(where: str) -> None:
+def test_the_error_for_an_unknown_kind_of_repository_lists_the_valid_forms(where: str) -> None:
     with pytest.raises(ConfigError, match=r"folder:PATH, sqlite:PATH, postgresql:.* or a path alone"):
         open_repository(where, Path())
 
@@ -49,7 +49,7 @@ def test_a_blob_store_is_a_folder(url: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("url", ["gs://bucket", "", "folder:"])
-def test_any_other_blob_store_is_refused_with_what_can_be_written(url: str) -> None:
+def test_the_error_for_an_unknown_blob_store_lists_the_valid_forms(url: str) -> None:
     with pytest.raises(ConfigError, match="folder:PATH"):
         open_blob_store(url, Path())
 
@@ -63,7 +63,7 @@ def test_s3_without_its_extra_says_what_to_install(monkeypatch: pytest.MonkeyPat
 
 
 @pytest.mark.parametrize("log", ["postgresql://us:hidden@db/x", "nosuch://us:hidden@db/x"])
-def test_what_is_said_of_a_log_that_cannot_be_used_has_no_password(log: str, tmp_path: Path) -> None:
+def test_the_error_for_an_unusable_log_contains_no_password(log: str, tmp_path: Path) -> None:
     settings = BoardSettings(log=log, base=tmp_path)
     for attempt in (lambda: open_board_blobs(settings), lambda: open_log(f"nosuch{log}", tmp_path)):
         with pytest.raises(ConfigError) as caught:
@@ -83,7 +83,7 @@ def test_what_is_said_of_a_log_that_cannot_be_used_has_no_password(log: str, tmp
         ("sqlite:///./password.db", "./password.db"),
     ],
 )
-def test_a_place_is_shown_without_its_password(url: str, shown: str) -> None:
+def test_an_address_is_shown_without_its_password(url: str, shown: str) -> None:
     assert place(url) == shown
 
 
@@ -96,7 +96,7 @@ def test_a_url_whose_password_was_not_encoded_is_refused_without_showing_it(url:
     assert "den" not in str(caught.value)
 
 
-def test_what_is_said_of_a_blob_store_or_an_origin_that_cannot_be_used_has_no_password() -> None:
+def test_the_error_for_an_unusable_blob_store_or_origin_contains_no_password() -> None:
     with pytest.raises(ConfigError, match="unknown kind of blob store") as caught:
         open_blob_store("nosuch://key:hidden@bucket", Path())
     with pytest.raises(RequestRefused, match="no subscriber ever imported into") as refused:

@@ -55,19 +55,19 @@ def found(monkeypatch: pytest.MonkeyPatch, folder: Path, url: str) -> checkup.Ch
     return asyncio.run(examine_backends(settings, {}, lambda: 7))
 
 
-def test_a_log_of_another_package_is_asked_if_it_has_the_method(monkeypatch, tmp_path) -> None:
+def test_a_log_of_another_package_is_examined_if_it_has_the_method(monkeypatch, tmp_path) -> None:
     assert found(monkeypatch, tmp_path, "own:").findings["log"] == [advice("6 topics at 7", "nothing")]
     assert found(monkeypatch, tmp_path, "memory:").findings["log"] == []
 
 
-def test_what_a_log_raises_is_a_problem_with_its_fix(monkeypatch, tmp_path) -> None:
+def test_an_error_of_a_log_is_reported_as_a_problem_with_its_fix(monkeypatch, tmp_path) -> None:
     report = found(monkeypatch, tmp_path, "own:lost")
     assert report.findings["log"] == [problem("nobody answers", "plug it in")]
     assert not report.is_well()
     assert report.is_well("blobs")
 
 
-def test_a_log_that_does_not_answer_is_not_waited_for_without_end(monkeypatch, tmp_path) -> None:
+def test_the_doctor_does_not_wait_for_ever_for_a_log(monkeypatch, tmp_path) -> None:
     monkeypatch.setattr(checkup, "ANSWER_S", 0.05)
     (late,) = found(monkeypatch, tmp_path, "own:late").findings["log"]
     assert late.level is Level.PROBLEM
@@ -85,11 +85,11 @@ def test_a_log_that_does_not_answer_is_not_waited_for_without_end(monkeypatch, t
         (100, 93, 105, Level.OK),  # the answer took so long that nothing can be told
     ],
 )
-def test_clocks_are_compared_as_exactly_as_the_answer_was_quick(server_s, asked_s, answered_s, level) -> None:
+def test_clocks_are_compared_as_exactly_as_the_response_time_allows(server_s, asked_s, answered_s, level) -> None:
     assert clock_finding("x", server_s * S, int(asked_s * S), int(answered_s * S)).level is level
 
 
-def test_a_place_is_looked_at_and_not_made(tmp_path) -> None:
+def test_examining_a_folder_does_not_create_it(tmp_path) -> None:
     (here,) = examine_place("log", tmp_path / "a" / "b")
     assert here.level is Level.OK
     assert "does not exist yet" in here.what

@@ -29,7 +29,9 @@ def test_the_newest_leader_is_admitted_and_its_first_write_raises_the_token(
     (Token("other", 5), LogReplaced, "reset the resource"),
     (Token("other", 9), LogReplaced, "reset the resource"),
 ])  # fmt: skip
-def test_what_is_refused_leaves_the_highest_token(token: Token | None, error: type[Exception], says: str) -> None:
+def test_a_refused_write_leaves_the_highest_token_unchanged(
+    token: Token | None, error: type[Exception], says: str
+) -> None:
     fence = Fence(SEVEN)
     with pytest.raises(error, match=says):
         fence.admit(token)

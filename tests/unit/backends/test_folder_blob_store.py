@@ -13,7 +13,7 @@ from callboard.errors import BlobUnavailable
 CONTENT = b"content"
 
 
-def test_a_file_system_that_turns_read_only_makes_the_store_unavailable_and_is_no_bug(
+def test_a_file_system_that_turns_read_only_makes_the_store_unavailable(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def read_only(*_: object, **__: object) -> None:

@@ -8,11 +8,11 @@ from callboard.backends.logs.kafka.address import parse_address
 from callboard.errors import ConfigError
 
 
-def test_servers_have_a_port_or_get_the_usual_one() -> None:
+def test_servers_without_a_port_get_the_default_port() -> None:
     assert parse_address("kafka://one:1,two,[::1]:3").servers == (("one", 1), ("two", 9092), ("::1", 3))
 
 
-def test_options_are_taken_over() -> None:
+def test_options_of_the_url_are_passed_on() -> None:
     address = parse_address("kafka://one/?replication_factor=3&retention_ms=86400000&request_timeout_ms=500")
     assert (address.replication_factor, address.retention_ms, address.request_timeout_ms) == (3, 86_400_000, 500)
     assert dict(address.security) == {"security_protocol": "PLAINTEXT"}
@@ -49,7 +49,7 @@ def test_a_password_comes_from_the_environment() -> None:
         ("kafka://one/?security_protocol=SSL&ssl_cafile=/nowhere/ca.pem", "ssl_cafile=/nowhere/ca.pem"),
     ],
 )
-def test_a_url_that_cannot_work_is_refused_with_advice(url: str, advice: str) -> None:
+def test_an_invalid_url_is_refused_with_advice(url: str, advice: str) -> None:
     with pytest.raises(ConfigError, match=advice) as caught:
         parse_address(url, {})
     assert "secret" not in str(caught.value)
@@ -75,7 +75,7 @@ def test_a_url_with_a_forgotten_separator_is_refused_without_its_password(url: s
     assert "secret" not in f"{caught.value} {caught.value.__cause__}"
 
 
-def test_a_file_that_holds_no_certificate_is_named(tmp_path: Path) -> None:
+def test_the_error_names_a_file_without_a_certificate(tmp_path: Path) -> None:
     (tmp_path / "ca.pem").write_text("nothing")
     with pytest.raises(ConfigError, match="readable PEM file"):
         parse_address(f"kafka://one/?security_protocol=SSL&ssl_cafile={tmp_path}/ca.pem")

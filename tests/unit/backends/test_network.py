@@ -50,7 +50,7 @@ async def said(streams: Streams, data: bytes) -> bytes:
     return await streams[0].read(100)
 
 
-def test_what_is_said_while_it_is_silent_comes_afterwards() -> None:
+def test_data_sent_while_the_network_is_silent_arrives_afterwards() -> None:
     async def scenario(between: Network, streams: Streams) -> None:
         between.silent = True
         answer = asyncio.ensure_future(said(streams, b"anybody?"))
@@ -61,7 +61,7 @@ def test_what_is_said_while_it_is_silent_comes_afterwards() -> None:
     played(scenario)
 
 
-def test_a_cut_resets_connections_and_new_ones_come_through() -> None:
+def test_a_cut_resets_connections_and_new_ones_succeed() -> None:
     async def scenario(between: Network, streams: Streams) -> None:
         between.cut()
         with pytest.raises(ConnectionError):
@@ -73,7 +73,7 @@ def test_a_cut_resets_connections_and_new_ones_come_through() -> None:
     played(scenario)
 
 
-def test_nobody_new_comes_through_while_it_is_closed() -> None:
+def test_a_closed_network_refuses_new_connections() -> None:
     async def scenario(between: Network, streams: Streams) -> None:
         between.closed = True
         others = await asyncio.open_connection("127.0.0.1", between.port)

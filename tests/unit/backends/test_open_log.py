@@ -17,7 +17,7 @@ from callboard.errors import ConfigError
 BASE = Path("/nowhere")
 
 
-def test_each_log_in_memory_is_a_new_one() -> None:
+def test_every_log_in_memory_is_a_new_one() -> None:
     assert open_log("memory:", BASE) is not open_log("memory:", BASE)
     assert Capability.DURABLE not in open_log("memory://", BASE).capabilities
 

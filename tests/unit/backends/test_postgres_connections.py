@@ -34,7 +34,7 @@ class Server:
         return self.made[-1]
 
 
-def test_all_idle_connections_are_closed_although_the_server_is_gone(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_all_idle_connections_are_closed_even_if_the_server_is_gone(monkeypatch: pytest.MonkeyPatch) -> None:
     async def nothing(*_: Any) -> None:
         pass
 

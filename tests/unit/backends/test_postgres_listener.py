@@ -29,7 +29,7 @@ class Server:
 
 
 @pytest.mark.parametrize("turns", range(4))
-def test_a_listener_that_loses_its_connection_while_it_is_closed_ends(turns: int) -> None:
+def test_a_listener_ends_if_it_loses_its_connection_during_the_close(turns: int) -> None:
     async def scenario() -> None:
         server, listening = Server(), asyncio.Event()
         listener = Listener(server, lambda *_: None, listening.set)  # type: ignore[arg-type]  # as much as is needed

@@ -26,7 +26,7 @@ DIGEST = "ab" + "cdef" * 15 + "01"
         ("s3://bucket?endpoint_url=https%3A%2F%2Fs3.example", Bucket("bucket", "", "https://s3.example")),
     ],
 )
-def test_a_url_names_a_bucket_and_what_it_takes_to_reach_it(url: str, bucket: Bucket) -> None:
+def test_a_url_names_a_bucket_and_how_to_reach_it(url: str, bucket: Bucket) -> None:
     assert Bucket.of(url) == bucket
 
 
@@ -43,7 +43,7 @@ def test_a_url_names_a_bucket_and_what_it_takes_to_reach_it(url: str, bucket: Bu
         ("s3://bucket?endpoint_url=127.0.0.1:9000", "https:// or http://"),
     ],
 )
-def test_a_url_that_cannot_work_is_refused_with_what_can_be_written(url: str, problem: str) -> None:
+def test_the_error_for_an_invalid_url_shows_the_valid_form(url: str, problem: str) -> None:
     with pytest.raises(ConfigError, match=f"{problem}.*; write s3://BUCKET/PREFIX"):
         Bucket.of(url)
 
@@ -62,12 +62,12 @@ def test_a_secret_in_a_url_is_refused_and_not_repeated(url: str) -> None:
     assert "hunter2" not in str(refusal.value)
 
 
-def test_s3_is_chosen_by_its_scheme_and_nothing_is_opened() -> None:
+def test_s3_is_chosen_by_its_scheme_without_opening_a_connection() -> None:
     assert type(open_blob_store("s3://bucket/prefix", Path())) is S3BlobStore
 
 
 @pytest.mark.parametrize(("prefix", "key"), [("", "ab/"), ("p", "p/ab/"), ("a/b", "a/b/ab/")])
-def test_a_blob_lies_below_the_start_of_its_digest(prefix: str, key: str) -> None:
+def test_the_key_of_a_blob_begins_with_the_start_of_its_digest(prefix: str, key: str) -> None:
     bucket = Bucket("bucket", prefix)
     assert bucket.blob_key(DIGEST) == key + DIGEST[2:]
     assert bucket.digest(key + DIGEST[2:]) == DIGEST
@@ -76,5 +76,5 @@ def test_a_blob_lies_below_the_start_of_its_digest(prefix: str, key: str) -> Non
 @pytest.mark.parametrize(
     "key", ["readme", f"p/{DIGEST}", f"p/a/{DIGEST[1:]}", f"ab/{DIGEST[2:]}", f"q/ab/{DIGEST[2:]}"]
 )
-def test_any_other_key_is_that_of_no_blob(key: str) -> None:
+def test_any_other_key_belongs_to_no_blob(key: str) -> None:
     assert Bucket("bucket", "p").digest(key) == ""

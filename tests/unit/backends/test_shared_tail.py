@@ -58,7 +58,7 @@ async def follow(log: SharedTail, count: int) -> list[bytes]:
     return seen
 
 
-def test_a_record_is_read_once_however_many_follow() -> None:
+def test_a_record_is_read_once_for_any_number_of_followers() -> None:
     async def scenario() -> None:
         below = CountingLog()
         log = SharedTail(below)
@@ -97,7 +97,7 @@ def test_recent_records_take_bounded_memory() -> None:
     asyncio.run(scenario())
 
 
-def test_a_trim_by_another_process_does_not_strand_those_who_wait(tmp_path: Path) -> None:
+def test_a_trim_by_another_process_does_not_block_waiting_readers(tmp_path: Path) -> None:
     async def scenario() -> None:
         log, other = SharedTail(SqliteLog(tmp_path)), SqliteLog(tmp_path)
         await log.ensure(TOPIC)
@@ -115,7 +115,7 @@ def test_a_trim_by_another_process_does_not_strand_those_who_wait(tmp_path: Path
     asyncio.run(scenario())
 
 
-def test_those_who_ask_for_the_identity_at_once_share_an_answer_that_was_looked_for_after_they_asked() -> None:
+def test_concurrent_requests_for_the_identity_share_one_look_that_began_after_them() -> None:
     async def scenario() -> None:
         below = CountingLog()
         log = SharedTail(below)
@@ -127,7 +127,7 @@ def test_those_who_ask_for_the_identity_at_once_share_an_answer_that_was_looked_
     asyncio.run(scenario())
 
 
-def test_a_wait_whose_first_look_meets_the_close_ends_with_it() -> None:
+def test_a_wait_that_begins_during_the_close_ends_with_it() -> None:
     async def scenario() -> None:
         log = SharedTail(CountingLog())
         await log.ensure(TOPIC)
@@ -156,7 +156,7 @@ class FailingLog(CountingLog):
         return await super().identity(topic)
 
 
-def test_nobody_takes_for_the_identity_what_a_failed_look_has_left() -> None:
+def test_the_remains_of_a_failed_look_are_not_taken_for_the_identity() -> None:
     async def scenario() -> None:
         log = SharedTail(FailingLog(LogUnavailable("first"), LogUnavailable("second")))
         await log.ensure(TOPIC)
@@ -168,7 +168,7 @@ def test_nobody_takes_for_the_identity_what_a_failed_look_has_left() -> None:
     asyncio.run(scenario())
 
 
-def test_a_look_that_was_cancelled_answers_nobody() -> None:
+def test_a_cancelled_look_answers_no_request() -> None:
     async def scenario() -> None:
         below = FailingLog(LogUnavailable("first"), asyncio.Event())
         log = SharedTail(below)

@@ -54,7 +54,7 @@ def test_a_closed_log_leaves_no_write_ahead_files(tmp_path: Path) -> None:
     assert {path.name for path in tmp_path.iterdir()} == {"package.db", "package.lock", "package.bell"}
 
 
-def test_an_older_copy_put_back_is_another_log_with_higher_offsets(tmp_path: Path) -> None:
+def test_a_restored_older_copy_is_another_log_with_higher_offsets(tmp_path: Path) -> None:
     async def scenario() -> None:
         async with opened(tmp_path / "board") as log:
             await log.append(TOPIC, numbered(10))
@@ -75,7 +75,7 @@ def test_an_older_copy_put_back_is_another_log_with_higher_offsets(tmp_path: Pat
     asyncio.run(scenario())
 
 
-def test_a_topic_created_anew_is_another_log_with_higher_offsets(tmp_path: Path) -> None:
+def test_a_recreated_topic_is_another_log_with_higher_offsets(tmp_path: Path) -> None:
     async def scenario() -> None:
         async with opened(tmp_path) as log:
             await log.append(TOPIC, numbered(10))
@@ -122,7 +122,7 @@ def test_a_file_exchanged_under_a_running_board_is_noticed(put_another: bool, tm
     asyncio.run(scenario())
 
 
-def test_a_topic_whose_creator_was_killed_half_way_is_created_after_all(tmp_path: Path) -> None:
+def test_a_half_created_topic_is_completed_after_a_kill(tmp_path: Path) -> None:
     board = tmp_path / "board"
     board.mkdir()
     creator = sqlite3.connect(tmp_path / "half.db", isolation_level=None)
@@ -164,7 +164,7 @@ def contents(folder: Path) -> dict[str, bytes]:
     return {path.name: path.read_bytes() for path in folder.iterdir()}
 
 
-def test_files_of_others_are_refused_and_left_alone(tmp_path: Path) -> None:
+def test_files_of_other_programs_are_refused_and_left_alone(tmp_path: Path) -> None:
     def other_database(path: Path) -> None:
         with sqlite3.connect(path) as db:
             db.execute("CREATE TABLE theirs(x)")
@@ -189,7 +189,7 @@ def test_files_of_others_are_refused_and_left_alone(tmp_path: Path) -> None:
     asyncio.run(scenario())
 
 
-def test_a_full_disk_is_an_error_that_passes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_full_disk_is_a_temporary_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     async def scenario() -> None:
         async with opened(tmp_path) as log:
             with monkeypatch.context() as patch:
@@ -201,7 +201,7 @@ def test_a_full_disk_is_an_error_that_passes(tmp_path: Path, monkeypatch: pytest
     asyncio.run(scenario())
 
 
-def test_a_bell_that_cannot_be_rung_stops_nobody(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_bell_file_that_cannot_be_written_stops_no_append(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def full(*_: object) -> None:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
@@ -217,7 +217,7 @@ def test_a_bell_that_cannot_be_rung_stops_nobody(tmp_path: Path, monkeypatch: py
     asyncio.run(scenario())
 
 
-def test_text_that_cannot_be_written_fails_nobody_else(tmp_path: Path) -> None:
+def test_text_that_cannot_be_stored_fails_only_its_own_append(tmp_path: Path) -> None:
     async def scenario() -> None:
         async with opened(tmp_path) as log:
             outcomes = await asyncio.gather(
@@ -234,7 +234,7 @@ def test_text_that_cannot_be_written_fails_nobody_else(tmp_path: Path) -> None:
     asyncio.run(scenario())
 
 
-def test_a_lock_that_cannot_be_opened_is_an_error_and_no_hanging_append(tmp_path: Path) -> None:
+def test_an_append_fails_and_does_not_hang_if_the_lock_cannot_be_opened(tmp_path: Path) -> None:
     async def scenario() -> None:
         async with opened(tmp_path):
             pass
@@ -248,7 +248,7 @@ def test_a_lock_that_cannot_be_opened_is_an_error_and_no_hanging_append(tmp_path
     asyncio.run(scenario())
 
 
-def test_a_trim_gives_back_what_the_file_has_too_much(
+def test_a_trim_shrinks_the_file(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(retention, "SPARE_PAGES", 100)

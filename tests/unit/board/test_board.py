@@ -25,7 +25,7 @@ def held_files(folder: Path) -> list[str]:
     return [where for link in links if link.is_symlink() and (where := str(link.readlink())).startswith(str(folder))]
 
 
-def test_cancelling_its_opening_or_its_close_at_any_step_leaves_nothing_open(tmp_path: Path) -> None:
+def test_cancelling_the_opening_or_closing_of_a_board_at_any_step_leaves_nothing_open(tmp_path: Path) -> None:
     async def cancel_after(steps: int, task: asyncio.Task[Any]) -> None:
         for _ in range(steps):
             await asyncio.sleep(0)
@@ -46,7 +46,7 @@ def test_cancelling_its_opening_or_its_close_at_any_step_leaves_nothing_open(tmp
     asyncio.run(scenario())
 
 
-def test_a_publisher_whose_agent_has_ended_is_started_again_by_the_next_request() -> None:
+def test_the_next_request_restarts_a_publisher_whose_agent_has_ended() -> None:
     async def scenario() -> None:
         async with Callboard("memory:") as board:
             first = await board.publisher("site").start()
@@ -59,7 +59,7 @@ def test_a_publisher_whose_agent_has_ended_is_started_again_by_the_next_request(
     asyncio.run(scenario())
 
 
-def test_a_start_that_failed_for_want_of_a_process_is_tried_again_by_the_next_request() -> None:
+def test_the_next_request_retries_a_start_that_failed_for_want_of_a_process() -> None:
     failures = [BlockingIOError("no process to be had")]
 
     async def short_of_processes(spec: AgentSpec, _: SubscriberSettings | None) -> Agent:
@@ -78,7 +78,7 @@ def test_a_start_that_failed_for_want_of_a_process_is_tried_again_by_the_next_re
     asyncio.run(scenario())
 
 
-def test_figures_can_be_had_while_another_publisher_starts(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_metrics_are_available_while_another_publisher_starts(monkeypatch: pytest.MonkeyPatch) -> None:
     async def scenario() -> None:
         async with Callboard("memory:") as board:
             counters = metrics.counters
@@ -130,7 +130,7 @@ QUESTIONS: dict[str, Callable[[Callboard], Awaitable[Any]]] = {
 
 
 @pytest.mark.parametrize("question", QUESTIONS)
-def test_a_question_that_the_log_keeps_from_being_answered_says_so_long_before_its_time_is_over(
+def test_a_question_that_an_unavailable_log_blocks_fails_long_before_its_timeout(
     question: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async def fail(*arguments: Any) -> Any:
@@ -146,7 +146,7 @@ def test_a_question_that_the_log_keeps_from_being_answered_says_so_long_before_i
     asyncio.run(scenario())
 
 
-def test_a_log_that_fails_in_passing_keeps_nobody_from_an_answer(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_brief_failure_of_the_log_does_not_prevent_an_answer(monkeypatch: pytest.MonkeyPatch) -> None:
     async def scenario() -> None:
         async with Callboard("memory:") as board:
             bounds, failures = board.log.bounds, [LogUnavailable("in passing")] * 4

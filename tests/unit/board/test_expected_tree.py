@@ -59,11 +59,11 @@ def wrong(expected: ExpectedTree, *found: Surveyed, scope: tuple[str, ...] = ("/
     return [(each.path, each.what, each.offset) for each in differences], unknown
 
 
-def test_what_is_as_it_should_be_is_no_difference():
+def test_expected_content_is_no_difference():
     assert wrong(tree(SITE), ROOT, there_folder("/s"), there("/s/a"), there("/s/b")) == ([], 0)
 
 
-def test_what_is_missing_extra_or_different_is_told_with_the_package_that_should_have_seen_to_it():
+def test_missing_extra_and_different_paths_are_reported_with_the_package_responsible():
     newer = (package(Kind.ADD, "/s/a"), [folder("/s", Form.KEEP), file("/s/a", "b")])
     found = (ROOT, there_folder("/s"), there("/s/a"), there("/s/c"))
     told = [("/s/a", "differs", 2), ("/s/b", "missing", 1), ("/s/c", "extra", 1)]
@@ -83,17 +83,17 @@ def test_a_difference_says_what_differs(found, detail):
     assert (difference.path, difference.what, difference.detail) == ("/s/a", "differs", detail)
 
 
-def test_a_deleted_path_is_expected_to_be_gone_with_all_below_it():
+def test_a_deleted_path_is_expected_to_be_gone_with_everything_below():
     expected = tree(SITE, (package(Kind.DELETE, "/s"), None))
     assert wrong(expected, ROOT) == ([], 0)
     assert wrong(expected, ROOT, there_folder("/s"), there("/s/x")) == ([("/s", "extra", 2), ("/s/x", "extra", 2)], 0)
 
 
-def test_what_no_package_is_about_is_unknown_and_no_difference():
+def test_paths_of_no_package_are_unknown_and_no_difference():
     assert wrong(tree(SITE), ROOT, there_folder("/s"), there("/s/a"), there("/s/b"), there("/other")) == ([], 1)
 
 
-def test_below_a_package_whose_manifest_is_gone_everything_is_unknown_until_the_next_one():
+def test_everything_below_a_package_without_its_manifest_is_unknown_until_the_next_one():
     expected = tree(SITE, (package(Kind.ADD, "/s", deep=True), None))
     assert wrong(expected, ROOT, there("/s/x")) == ([], 1)
     expected.add(*SITE, 3)
@@ -103,18 +103,18 @@ def test_below_a_package_whose_manifest_is_gone_everything_is_unknown_until_the_
     )
 
 
-def test_only_the_paths_that_were_asked_for_can_be_missing():
+def test_only_requested_paths_can_be_missing():
     assert wrong(tree(SITE), there("/s/a"), scope=("/s/a",)) == ([], 0)
     assert wrong(tree(SITE), scope=("/s/b",)) == ([("/s/b", "missing", 1)], 0)
 
 
-def test_a_file_in_place_of_a_folder_takes_all_that_was_below_it():
+def test_a_file_that_replaces_a_folder_removes_everything_below():
     expected = tree(SITE, (package(Kind.ADD, "/s"), [file("/s")]))
     assert wrong(expected, ROOT, there("/s")) == ([], 0)
 
 
 @pytest.mark.parametrize("seed", range(20))
-def test_random_packages_are_folded_as_a_repository_carries_them_out(seed):
+def test_the_expected_tree_of_random_packages_equals_that_of_a_repository(seed):
     """A model with plain dictionaries: files only, in two levels of folders."""
     rng = random.Random(seed)
     expected, model = ExpectedTree(), dict[str, str]()

@@ -111,7 +111,7 @@ def fates(found: Explanation) -> list[tuple[int, str]]:
 
 
 @pytest.mark.parametrize("inline_max", [0, 800_000])
-def test_the_package_that_brought_a_path_is_found_behind_others(on_board, inline_max):
+def test_the_package_that_brought_a_path_is_found_behind_later_ones(on_board, inline_max):
     async def scenario(board: Board) -> None:
         first = await board.add("/", inline_max=inline_max)
         await board.append(package(Kind.DELETE, paths=("/elsewhere",)))
@@ -126,7 +126,7 @@ def test_the_package_that_brought_a_path_is_found_behind_others(on_board, inline
 
 
 @pytest.mark.parametrize("path", ["/blog", "/blog/gone.html"])
-def test_what_is_gone_is_explained_by_the_package_that_took_it(on_board, path):
+def test_a_removed_path_is_explained_by_the_package_that_removed_it(on_board, path):
     async def scenario(board: Board) -> None:
         await board.add("/")
         taken = await (board.append(package(Kind.DELETE, paths=("/blog",))) if path == "/blog" else board.add("/blog"))
@@ -138,7 +138,7 @@ def test_what_is_gone_is_explained_by_the_package_that_took_it(on_board, path):
     on_board(scenario)
 
 
-def test_a_newer_package_is_not_here_yet_for_its_place_in_the_queue_or_what_holds_the_head_up(on_board):
+def test_a_pending_package_is_explained_by_its_place_in_the_queue_or_by_what_blocks_the_head(on_board):
     async def scenario(board: Board) -> None:
         one = await board.add("/")
         two, three = await board.add("/blog"), await board.add("/blog/a.html", deep=False)
@@ -164,7 +164,7 @@ def test_a_newer_package_is_not_here_yet_for_its_place_in_the_queue_or_what_hold
         (Status.SUPERSEDED, "superseded: a later package brings all of it"),
     ],
 )
-def test_a_package_that_was_left_out_is_told_with_the_reason_and_did_not_bring_the_path(on_board, status, fate):
+def test_a_skipped_package_is_shown_with_the_reason_and_not_as_the_source_of_the_path(on_board, status, fate):
     async def scenario(board: Board) -> None:
         one, two = await board.add("/"), await board.add("/")
         await board.told(two, status, "disk full", 3)
@@ -179,7 +179,7 @@ def test_a_package_that_was_left_out_is_told_with_the_reason_and_did_not_bring_t
     on_board(scenario)
 
 
-def test_packages_for_others_are_told_as_such(on_board):
+def test_packages_for_others_are_shown_as_such(on_board):
     async def scenario(board: Board) -> None:
         one = await board.add("/")
         two = await board.add("/", recipients=("edge-1", "edge-2"))
@@ -196,7 +196,7 @@ def test_packages_for_others_are_told_as_such(on_board):
     on_board(scenario)
 
 
-def test_what_cannot_be_told_is_said(on_board, monkeypatch):
+def test_the_explanation_says_what_cannot_be_known(on_board, monkeypatch):
     async def scenario(board: Board) -> None:
         one = await board.add("/", inline_max=0)
         [garbage] = await board.log.append(PACKAGE, [NewRecord(payload=b"\xff")])
@@ -216,7 +216,7 @@ def test_what_cannot_be_told_is_said(on_board, monkeypatch):
     on_board(scenario)
 
 
-def test_what_others_told_and_what_is_for_others_is_not_decoded(on_board, monkeypatch):
+def test_statuses_of_others_and_packages_for_others_are_not_decoded(on_board, monkeypatch):
     async def scenario(board: Board) -> None:
         first = await board.add("/")
         for number in range(200):

@@ -42,7 +42,7 @@ def run(function: Any, *, timeout_s: float = 60.0, hook: Hook = Hook.BEFORE_IMPO
 
 
 @pytest.mark.proves("F88")
-def test_a_hook_is_told_what_it_needs_to_do_its_work_once() -> None:
+def test_a_hook_gets_what_it_needs_to_do_its_work_once() -> None:
     told: list[HookCall] = []
     run(told.append)
     assert told == [
@@ -64,7 +64,7 @@ def test_a_hook_is_told_what_it_needs_to_do_its_work_once() -> None:
         told[0].offset = 1  # type: ignore[misc]  # that is what must not work
 
 
-def test_a_hook_that_meets_the_cancellation_of_something_else_has_failed_as_with_any_other_error() -> None:
+def test_a_cancellation_inside_a_hook_counts_as_its_failure() -> None:
     async def fetch_from_what_was_closed(call: HookCall) -> None:
         fetched = asyncio.get_running_loop().create_future()
         fetched.cancel()
@@ -92,7 +92,7 @@ def test_a_call_of_a_hook_can_be_cancelled() -> None:
     asyncio.run(scenario())
 
 
-def test_a_synchronous_hook_runs_off_the_event_loop_and_an_asynchronous_one_on_it() -> None:
+def test_a_synchronous_hook_runs_in_a_thread_and_an_asynchronous_one_on_the_event_loop() -> None:
     threads: list[threading.Thread] = []
 
     async def on_the_loop(call: HookCall) -> None:
@@ -145,14 +145,14 @@ def runs_out(call: HookCall) -> None:
         (runs_out, "RuntimeError: coroutine raised StopIteration"),
     ],
 )
-def test_an_error_of_a_hook_is_explained_with_its_name(hook: Any, error: str) -> None:
+def test_an_error_of_a_hook_names_the_hook(hook: Any, error: str) -> None:
     with pytest.raises(HookFailed) as failure:
         run(hook)
     assert str(failure.value) == f"before_import hook {__name__}:{hook.__name__}: {error}"
     assert failure.value.__cause__ is not None
 
 
-def test_an_asynchronous_hook_that_hangs_is_cancelled_after_its_time() -> None:
+def test_a_hanging_asynchronous_hook_is_cancelled_after_its_timeout() -> None:
     async def hangs(call: HookCall) -> None:
         await asyncio.Event().wait()
 
@@ -160,7 +160,7 @@ def test_an_asynchronous_hook_that_hangs_is_cancelled_after_its_time() -> None:
         run(hangs, timeout_s=0.05, hook=Hook.AFTER_IMPORT)
 
 
-def test_a_hooks_own_time_out_is_an_error_like_any_other() -> None:
+def test_a_timeout_raised_by_a_hook_is_an_error_like_any_other() -> None:
     async def times_out(call: HookCall) -> None:
         raise TimeoutError("no answer from the cache")
 
@@ -168,7 +168,7 @@ def test_a_hooks_own_time_out_is_an_error_like_any_other() -> None:
         run(times_out)
 
 
-def test_threads_that_hang_are_bounded_and_room_is_made_when_they_end() -> None:
+def test_the_number_of_hanging_threads_is_bounded_until_they_end() -> None:
     release = threading.Event()
     calls: list[int] = []
 
@@ -193,7 +193,7 @@ def test_threads_that_hang_are_bounded_and_room_is_made_when_they_end() -> None:
     assert calls == [0, 1, 2, 3, 100]
 
 
-def test_a_hook_is_found_by_name_also_beside_the_configuration(module: Path) -> None:
+def test_a_hook_is_found_by_name_also_in_the_folder_of_the_configuration(module: Path) -> None:
     text = "calls = []\nclass Cache:\n    @staticmethod\n    def purge(call): calls.append(1)\n"
     (module / "shop_hooks.py").write_text(text)
     run("shop_hooks:Cache.purge", base=module)
@@ -215,7 +215,7 @@ def test_a_hook_that_cannot_be_found_is_refused_before_anything_starts(where: st
         check(HookSettings(on_invalidate=where), module, processes=False)
 
 
-def test_a_function_that_cannot_be_sent_to_another_process_is_refused_where_it_would_have_to_be() -> None:
+def test_a_function_that_cannot_be_pickled_is_refused_with_actors_in_processes() -> None:
     settings = HookSettings(after_import=lambda call: None)
     check(settings, Path("/"), processes=False)
     with pytest.raises(ConfigError, match=r"after_import is .*<lambda>, which cannot be sent to another process"):

@@ -3,7 +3,7 @@ from callboard.messages.distribution.topic_messages import ArchivedMessage, Arch
 from callboard.messages.headers import new_record
 
 
-def test_the_word_of_an_archive_is_shown_in_a_line_and_not_taken_for_damage() -> None:
+def test_the_announcement_of_an_archive_is_shown_on_one_line_and_not_as_damaged() -> None:
     word = ArchivedMessage(topics=(ArchivedTopic(topic="board.package", next=7),), place="./arch", time_ns=1)
     record = new_record(word, record_id="1", time_ns=1, producer="archive").at(4, 1)
     line = in_a_line(record, opened(record))

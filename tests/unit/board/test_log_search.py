@@ -96,7 +96,7 @@ CASES = {
 @pytest.mark.proves("F102", "W28")
 @pytest.mark.parametrize("name", CASES)
 @pytest.mark.parametrize("window", [1, 7, 500])
-def test_a_filter_finds_the_same_from_both_ends(name, window, monkeypatch):
+def test_a_filter_finds_the_same_records_from_both_ends(name, window, monkeypatch):
     monkeypatch.setattr(log_search, "WINDOW_OFFSETS", window)
     monkeypatch.setattr(walk, "WINDOW_OFFSETS", window)
     wanted, is_wanted = CASES[name]
@@ -110,7 +110,7 @@ def test_a_filter_finds_the_same_from_both_ends(name, window, monkeypatch):
     on_log(scenario)
 
 
-def test_the_newest_records_cost_no_more_on_a_longer_log():
+def test_reading_the_newest_records_costs_no_more_on_a_longer_log():
     async def scenario(log: MemoryLog) -> None:
         reads = CountingReads(log)
         await page(reads, RecordFilter(), 20)
@@ -119,7 +119,7 @@ def test_the_newest_records_cost_no_more_on_a_longer_log():
     on_log(scenario, count=1200)
 
 
-def test_a_search_in_vain_stops_at_its_bound_and_its_cursor_continues_it(monkeypatch):
+def test_a_search_without_result_stops_at_its_bound_and_its_cursor_continues_it(monkeypatch):
     monkeypatch.setattr(log_search, "SCAN_MAX", 20)
     wanted = RecordFilter(pattern=re.compile("p-[27]$"))
 

@@ -82,7 +82,7 @@ async def take(board: Callboard, count: int, **how: Any) -> list[BoardEvent]:
 
 
 @pytest.mark.proves("F11", "F12", "F15", "F25", "F26")
-def test_every_kind_of_request_travels_with_its_user_its_metadata_and_its_recipients(
+def test_every_kind_of_request_carries_its_user_metadata_and_recipients(
     tmp_path: Path, site: Path
 ) -> None:
     async def work() -> None:
@@ -121,7 +121,7 @@ def test_a_package_reaches_only_its_recipients(tmp_path: Path, site: Path) -> No
 
 
 @pytest.mark.proves("F13", "F16")
-def test_an_empty_folder_is_dropped_and_what_subscribers_have_stays(tmp_path: Path, site: Path) -> None:
+def test_an_empty_source_is_not_shipped_and_subscribers_keep_their_content(tmp_path: Path, site: Path) -> None:
     async def work() -> None:
         async with Callboard("memory:", base=tmp_path) as board:
             (tmp_path / "unmounted").mkdir()
@@ -149,7 +149,7 @@ def test_a_package_above_the_limit_is_refused_with_its_size_and_the_name_of_the_
 
 
 @pytest.mark.proves("W8")
-def test_a_request_made_again_after_a_restart_is_shipped_once(tmp_path: Path, site: Path) -> None:
+def test_a_request_repeated_after_a_restart_is_shipped_once(tmp_path: Path, site: Path) -> None:
     async def work() -> None:
         offsets = []
         for _ in range(2):
@@ -187,7 +187,7 @@ def test_two_processes_may_publish_under_one_name(tmp_path: Path, site: Path) ->
 
 
 @pytest.mark.proves("F17", "W31")
-def test_a_backlog_holds_requests_up_and_the_answer_says_how_long_and_by_whom(tmp_path: Path) -> None:
+def test_a_backlog_delays_requests_and_the_answer_says_how_long_and_by_which_subscriber(tmp_path: Path) -> None:
     publishing = Publishing(throttle_by="editable", throttle_at=2, throttle_max_s=0.2)
 
     async def work() -> None:
@@ -208,7 +208,7 @@ def test_a_backlog_holds_requests_up_and_the_answer_says_how_long_and_by_whom(tm
 
 
 @pytest.mark.proves("F66", "F92")
-def test_a_service_follows_events_and_goes_on_after_the_last_one_that_it_has_seen(tmp_path: Path, site: Path) -> None:
+def test_a_service_follows_events_and_continues_after_the_last_one_that_it_saw(tmp_path: Path, site: Path) -> None:
     async def work() -> None:
         async with (
             Callboard("memory:", base=tmp_path, publishing=ALL) as board,
@@ -237,7 +237,7 @@ def test_an_unknown_kind_of_event_is_refused() -> None:
 
 
 @pytest.mark.proves("F95")
-def test_a_process_that_only_subscribes_or_looks_runs_nothing_of_a_publisher_and_writes_no_events(
+def test_a_process_without_a_publisher_runs_no_publisher_actors_and_writes_no_events(
     tmp_path: Path, site: Path
 ) -> None:
     async def work() -> None:
@@ -254,7 +254,7 @@ def test_a_process_that_only_subscribes_or_looks_runs_nothing_of_a_publisher_and
 
 
 @pytest.mark.proves("F66", "F59", "F90")
-def test_a_publishers_log_has_what_subscribers_reported_of_its_packages(tmp_path: Path) -> None:
+def test_a_publishers_log_contains_the_statuses_of_its_packages(tmp_path: Path) -> None:
     async def work() -> None:
         async with Callboard("memory:", base=tmp_path) as board:
             topic = board.settings.topics.discovery
@@ -288,7 +288,7 @@ def test_code_without_an_event_loop_iterates_over_events(tmp_path: Path, site: P
         assert board.publisher("site").log() == []
 
 
-def test_events_are_told_by_a_publisher_whose_actors_are_processes(tmp_path: Path, site: Path) -> None:
+def test_a_publisher_with_actors_in_processes_writes_events(tmp_path: Path, site: Path) -> None:
     async def work() -> None:
         publishing = Publishing(events=("queued",), throttle_by="all")
         async with Callboard("sqlite:///./b", base=tmp_path, runtime="processes", publishing=publishing) as board:
@@ -376,7 +376,7 @@ def test_a_request_id_that_was_used_for_another_request_is_refused(tmp_path: Pat
     run(work())
 
 
-def test_a_publisher_that_is_called_viewer_is_a_publisher_like_any_other(tmp_path: Path, site: Path) -> None:
+def test_a_publisher_may_be_named_viewer(tmp_path: Path, site: Path) -> None:
     async def work() -> None:
         async with Callboard("memory:", base=tmp_path, publishing=ALL) as board:
             await board.status()  # by the agent that only looks

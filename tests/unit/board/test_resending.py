@@ -84,7 +84,7 @@ def test_the_new_package_is_the_old_one_with_its_cause_and_its_author(recipients
     on_board(scenario)
 
 
-def test_a_request_made_again_is_sent_once():
+def test_a_repeated_resend_request_is_shipped_once():
     async def scenario(board: Board) -> None:
         offset = await board.append(package(Kind.DELETE, "/a"))
         first = await board.resend(offset, request_id="x")
@@ -96,7 +96,7 @@ def test_a_request_made_again_is_sent_once():
 
 @pytest.mark.parametrize("later", ["/a", "/a/b/c", "/"])
 @pytest.mark.parametrize("kind", [Kind.ADD, Kind.DELETE])
-def test_newer_content_is_not_replaced_unless_that_is_wanted(later, kind):
+def test_resending_does_not_replace_newer_content_unless_forced(later, kind):
     async def scenario(board: Board) -> None:
         offset = await board.append(package(Kind.ADD, "/a/b"))
         await board.append(package(Kind.ADD, "/b"))
@@ -110,7 +110,7 @@ def test_newer_content_is_not_replaced_unless_that_is_wanted(later, kind):
 
 
 @pytest.mark.parametrize("kind", [Kind.TEST, Kind.INVALIDATE])
-def test_what_changes_no_content_is_in_nobodys_way(kind):
+def test_packages_without_content_do_not_prevent_resending(kind):
     async def scenario(board: Board) -> None:
         offset = await board.append(package(Kind.ADD, "/a"))
         await board.append(package(kind, "/a"))
@@ -119,7 +119,7 @@ def test_what_changes_no_content_is_in_nobodys_way(kind):
     on_board(scenario)
 
 
-def test_a_newer_package_that_cannot_be_read_may_touch_anything():
+def test_an_unreadable_newer_package_counts_as_touching_every_path():
     async def scenario(board: Board) -> None:
         offset = await board.append(package(Kind.ADD, "/a"))
         await board.log.append(TOPIC, [NewRecord(payload=b"\xff")])
@@ -129,7 +129,7 @@ def test_a_newer_package_that_cannot_be_read_may_touch_anything():
     on_board(scenario)
 
 
-def test_a_package_whose_content_is_gone_is_refused_with_what_to_do():
+def test_resending_a_package_without_its_content_is_refused_with_advice():
     async def scenario(board: Board) -> None:
         offset = await board.append(package(Kind.ADD, "/a", blobs=(DIGEST,)))
         with refused("gone"):
@@ -139,7 +139,7 @@ def test_a_package_whose_content_is_gone_is_refused_with_what_to_do():
     on_board(scenario)
 
 
-def test_the_grace_of_its_blobs_begins_anew():
+def test_resending_restarts_the_grace_period_of_blobs():
     async def scenario(board: Board) -> None:
         await board.blobs.put(DIGEST, [BLOB])
         offset = await board.append(package(Kind.ADD, "/a", blobs=(DIGEST,)))
@@ -150,7 +150,7 @@ def test_the_grace_of_its_blobs_begins_anew():
     on_board(scenario)
 
 
-def test_what_is_no_package_with_content_is_refused():
+def test_only_a_package_with_content_can_be_resent():
     async def scenario(board: Board) -> None:
         test = await board.append(package(Kind.TEST))
         [garbage] = await board.log.append(TOPIC, [NewRecord(payload=b"\xff")])
@@ -167,5 +167,5 @@ def test_what_is_no_package_with_content_is_refused():
     ("one", "other", "touching"),
     [("/a", "/a", True), ("/a", "/a/b", True), ("/a/b", "/a", True), ("/", "/x", True), ("/a", "/ab", False)],
 )
-def test_packages_touch_where_one_path_lies_at_above_or_below_another(one, other, touching):
+def test_packages_touch_if_their_paths_are_equal_or_one_contains_the_other(one, other, touching):
     assert touch(package(Kind.ADD, one), package(Kind.ADD, "/z", other)) is touching

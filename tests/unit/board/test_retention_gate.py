@@ -95,7 +95,7 @@ SUBSCRIBERS = GatePolicy("subscribers")
 
 
 @pytest.mark.proves("W27", "W3")
-def test_what_the_slowest_subscriber_has_not_processed_stays():
+def test_packages_stay_until_the_slowest_subscriber_has_processed_them():
     async def scenario(board: Board) -> None:
         await board.announce("fast", 10)
         await board.announce("slow", 6, state=State.STOPPED)
@@ -104,7 +104,7 @@ def test_what_the_slowest_subscriber_has_not_processed_stays():
     on_board(scenario)
 
 
-def test_without_a_gate_everything_goes_that_the_limits_let_go():
+def test_without_a_gate_everything_beyond_the_limits_is_removed():
     async def scenario(board: Board) -> None:
         await board.announce("slow", 6)
         assert (await board.trimmed(GatePolicy()))[TOPICS.package] == 11
@@ -112,7 +112,7 @@ def test_without_a_gate_everything_goes_that_the_limits_let_go():
     on_board(scenario)
 
 
-def test_a_gate_never_removes_more_than_the_limits_let_go():
+def test_a_gate_never_removes_more_than_the_limits_do():
     async def scenario(board: Board) -> None:
         await board.announce("slow", 6)
         assert (await board.trimmed(SUBSCRIBERS, Retention(below_offset=3)))[TOPICS.package] == 3
@@ -120,7 +120,7 @@ def test_a_gate_never_removes_more_than_the_limits_let_go():
     on_board(scenario)
 
 
-def test_a_package_that_a_subscriber_has_set_aside_stays():
+def test_a_package_in_a_quarantine_stays():
     async def scenario(board: Board) -> None:
         await board.announce("edge", 9, held=2, held_offset=4)
         assert (await board.trimmed(SUBSCRIBERS))[TOPICS.package] == 4
@@ -129,7 +129,7 @@ def test_a_package_that_a_subscriber_has_set_aside_stays():
 
 
 @pytest.mark.parametrize(("offset", "log_id"), [(9, "another"), (-1, "")], ids=["moved", "never placed"])
-def test_a_subscriber_that_has_no_place_on_this_log_may_want_all_of_it(offset, log_id):
+def test_a_subscriber_without_a_position_on_this_log_keeps_all_of_it(offset, log_id):
     async def scenario(board: Board) -> None:
         await board.announce("edge", offset, log_id=log_id)
         assert (await board.trimmed(SUBSCRIBERS))[TOPICS.package] == 1
@@ -164,7 +164,7 @@ def test_a_subscriber_that_is_silent_for_longer_than_gate_gone_days_does_not_cou
     on_board(scenario)
 
 
-def test_a_subscriber_whose_clock_is_behind_counts_by_what_was_appended_before_its_word():
+def test_a_subscriber_with_a_slow_clock_is_dated_by_the_records_before_its_announcement():
     async def scenario(board: Board) -> None:
         await board.announce("fast", 8)
         board.now_ns -= 8 * DAY_NS
@@ -175,7 +175,7 @@ def test_a_subscriber_whose_clock_is_behind_counts_by_what_was_appended_before_i
     on_board(scenario)
 
 
-def test_the_last_word_of_a_subscriber_stays_for_without_it_nobody_would_know_what_it_needs():
+def test_the_last_announcement_of_a_subscriber_stays():
     async def scenario(board: Board) -> None:
         word = await board.announce("slow", 3)
         for _ in range(3):
@@ -186,7 +186,7 @@ def test_the_last_word_of_a_subscriber_stays_for_without_it_nobody_would_know_wh
     on_board(scenario)
 
 
-def test_a_command_that_its_subscriber_has_not_obeyed_stays():
+def test_a_command_stays_until_its_subscriber_has_carried_it_out():
     async def scenario(board: Board) -> None:
         def command(subscriber: str) -> CommandMessage:
             return CommandMessage(subscriber_instance="", subscriber=subscriber, clear=ClearCommand(offset=1))
@@ -201,7 +201,7 @@ def test_a_command_that_its_subscriber_has_not_obeyed_stays():
     on_board(scenario)
 
 
-def test_statuses_stay_as_long_as_the_packages_that_they_speak_of():
+def test_statuses_stay_as_long_as_their_packages():
     async def scenario(board: Board) -> None:
         await board.announce("slow", 6)
         assert (await board.trimmed(SUBSCRIBERS))[TOPICS.status] == 7
@@ -210,7 +210,7 @@ def test_statuses_stay_as_long_as_the_packages_that_they_speak_of():
     on_board(scenario)
 
 
-def test_the_archive_keeps_what_it_has_not_got(tmp_path):
+def test_packages_stay_until_they_are_archived(tmp_path):
     async def scenario(board: Board) -> None:
         policy = GatePolicy("archive", archive_tip=tmp_path / "tip.json")
         await board.announce("fast", 10)
@@ -227,7 +227,7 @@ def test_the_archive_keeps_what_it_has_not_got(tmp_path):
     on_board(scenario)
 
 
-def test_the_archive_keeps_what_it_has_not_got_of_the_other_topics_as_well(tmp_path):
+def test_records_of_other_topics_stay_until_they_are_archived(tmp_path):
     async def scenario(board: Board) -> None:
         policy = GatePolicy("archive", archive_tip=tmp_path / "tip.json")
         await board.announce("fast", 10)
@@ -245,7 +245,7 @@ def test_the_archive_keeps_what_it_has_not_got_of_the_other_topics_as_well(tmp_p
 
 
 @pytest.mark.parametrize("text", ["", "[]", "{}", '{"log_id": "x", "offset": "many"}'])
-def test_a_tip_that_says_nothing_removes_nothing(tmp_path, text):
+def test_with_an_unreadable_archive_tip_nothing_is_removed(tmp_path, text):
     async def scenario(board: Board) -> None:
         (tmp_path / "tip.json").write_text(text)
         with pytest.raises(RequestRefused):
@@ -254,7 +254,7 @@ def test_a_tip_that_says_nothing_removes_nothing(tmp_path, text):
     on_board(scenario)
 
 
-def test_nothing_goes_while_an_announcement_cannot_be_read():
+def test_nothing_is_removed_while_an_announcement_cannot_be_read():
     async def scenario(board: Board) -> None:
         await board.announce("edge", 10)
         headers = (("type", "DiscoveryMessage"), ("version", "9.0"))
@@ -265,7 +265,7 @@ def test_nothing_goes_while_an_announcement_cannot_be_read():
     on_board(scenario)
 
 
-def test_the_first_record_since_a_time_is_found_also_across_gaps():
+def test_the_first_record_since_a_time_is_found_across_gaps():
     async def scenario(board: Board) -> None:
         await board.log.trim(TOPICS.package, Retention(below_offset=4))
         at = {record.offset: record.time_ns for record in await board.log.read(TOPICS.package, 4)}
@@ -277,7 +277,7 @@ def test_the_first_record_since_a_time_is_found_also_across_gaps():
     on_board(scenario)
 
 
-def test_how_far_the_archive_is_stands_on_the_log_as_well_once_for_each_step(tmp_path):
+def test_each_step_of_the_archive_is_announced_once_on_the_log(tmp_path):
     async def scenario(board: Board) -> None:
         tip = tmp_path / "tip"
         gate = board.gate(GatePolicy("archive", archive_tip=tip))

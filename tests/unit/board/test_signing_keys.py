@@ -22,7 +22,7 @@ def write(file, text=f"{SECRET}\n", mode=0o600):
     return f"ops={file}"
 
 
-def test_a_key_is_read_from_its_file_without_the_white_space_around_it(tmp_path):
+def test_a_key_is_read_from_its_file_without_surrounding_white_space(tmp_path):
     key = read_key(write(tmp_path / "ops.key"))
     assert (key.id, key.secret) == ("ops", SECRET.encode())
     settings = BoardSettings("memory:", signing_key=key, trusted_keys=(key,))
@@ -31,7 +31,7 @@ def test_a_key_is_read_from_its_file_without_the_white_space_around_it(tmp_path)
 
 
 @pytest.mark.parametrize("setting", ["ops", "ops=", "=./ops.key", ""])
-def test_a_key_that_is_not_a_name_and_a_file_is_refused_without_being_repeated(setting):
+def test_a_malformed_key_setting_is_refused_without_repeating_it(setting):
     with pytest.raises(ConfigError, match="NAME=FILE"):
         read_key(setting)
 
@@ -50,7 +50,7 @@ def test_a_key_that_others_can_read_or_write_is_refused(tmp_path, mode):
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a file away")
-def test_a_group_may_read_a_key_that_is_somebody_elses_as_containers_have_it(tmp_path):
+def test_a_group_may_read_a_key_of_another_user_as_in_containers(tmp_path):
     setting = write(tmp_path / "ops.key", mode=0o440)
     os.chown(tmp_path / "ops.key", 12345, -1)
     assert read_key(setting).id == "ops"
@@ -69,13 +69,13 @@ def test_a_short_secret_a_huge_file_and_a_bad_name_are_refused(tmp_path):
             SigningKey(name, SECRET.encode())
 
 
-def test_a_secret_that_is_not_bytes_is_refused_when_it_is_given_and_not_told():
+def test_a_secret_that_is_not_bytes_is_refused_at_once_and_not_shown():
     with pytest.raises(ConfigError, match="is a str, but should be bytes") as refused:
         SigningKey("ops", SECRET)
     assert SECRET not in str(refused.value)
 
 
-def test_the_files_of_keys_are_found_from_where_they_were_named(tmp_path):
+def test_paths_of_key_files_are_relative_to_the_file_that_names_them(tmp_path):
     (tmp_path / "config").mkdir()
     (tmp_path / "config" / "callboard.toml").write_text(
         'signing_key = "ops=./ops.key"\ntrusted_keys = ["ops=./ops.key", "night=/run/night"]\n'
@@ -114,6 +114,6 @@ def test_the_settings_of_older_versions_are_refused_with_the_name_of_the_new_one
         ({"signing_key": KEY, "trusted_keys": (KEY, SigningKey("ops", b"x" * 16))}, "have the same name"),
     ],
 )
-def test_keys_with_which_a_board_would_ignore_its_own_words_are_refused(keys, problem):
+def test_keys_with_which_a_board_would_ignore_its_own_records_are_refused(keys, problem):
     with pytest.raises(ConfigError, match=problem):
         Callboard("memory:", **keys)

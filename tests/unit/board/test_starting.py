@@ -77,7 +77,7 @@ async def damaged(board: Callboard, folder: Path) -> Any:
     ],
 )
 @pytest.mark.proves("F75")
-def test_what_stands_in_its_way_is_raised_before_the_body_runs(
+def test_an_obstacle_to_the_start_is_raised_before_the_body_runs(
     tmp_path: Path, obstacle: Callable[..., Awaitable[Any]], error: type[Exception], runtime: Any
 ) -> None:
     async def scenario() -> None:
@@ -91,7 +91,7 @@ def test_what_stands_in_its_way_is_raised_before_the_body_runs(
     asyncio.run(asyncio.wait_for(scenario(), DEADLINE_S))
 
 
-def test_one_that_was_refused_starts_when_nothing_is_in_its_way_any_more(tmp_path: Path) -> None:
+def test_a_refused_subscriber_can_start_once_the_obstacle_is_gone(tmp_path: Path) -> None:
     async def scenario() -> None:
         async with Callboard("sqlite:///./board", base=tmp_path) as board:
             first, second = board.subscriber("one", "./out"), board.subscriber("one", "./out")
@@ -116,7 +116,7 @@ def test_a_start_takes_no_longer_than_the_claim_needs(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("into", ["./out", "./elsewhere"], ids=["repository", "name"])
-def test_one_that_stands_by_enters_while_it_waits(tmp_path: Path, into: str) -> None:
+def test_a_standby_enters_the_body_while_it_waits(tmp_path: Path, into: str) -> None:
     async def scenario() -> None:
         async with (
             Callboard("sqlite:///./board", base=tmp_path) as board,
@@ -128,7 +128,7 @@ def test_one_that_stands_by_enters_while_it_waits(tmp_path: Path, into: str) -> 
     asyncio.run(asyncio.wait_for(scenario(), DEADLINE_S))
 
 
-def test_one_that_stands_by_is_told_what_waiting_does_not_cure(tmp_path: Path) -> None:
+def test_a_standby_raises_errors_that_waiting_does_not_cure(tmp_path: Path) -> None:
     async def scenario() -> None:
         async with Callboard("sqlite:///./board", base=tmp_path) as board:
             edge = await occupied(board, tmp_path)
@@ -155,7 +155,7 @@ async def given_up(edge: Any) -> None:
 
 
 @pytest.mark.usefixtures("given_up_soon")
-def test_what_ends_it_later_cancels_the_body_and_is_raised(tmp_path: Path) -> None:
+def test_a_later_failure_cancels_the_body_and_is_raised(tmp_path: Path) -> None:
     async def scenario() -> None:
         async with Callboard("sqlite:///./board", base=tmp_path, runtime="processes") as board:
             edge, cleaned = board.subscriber("edge", "./out"), asyncio.Event()
@@ -213,7 +213,7 @@ def test_the_bodys_own_error_and_the_callers_cancellation_come_first(tmp_path: P
 
 
 @pytest.mark.usefixtures("given_up_soon")
-def test_without_a_body_it_is_told_by_ended(tmp_path: Path) -> None:
+def test_without_a_body_ended_raises_the_failure(tmp_path: Path) -> None:
     async def scenario() -> None:
         async with Callboard("sqlite:///./board", base=tmp_path, runtime="processes") as board:
             edge = board.subscriber("edge", "./out")
@@ -236,7 +236,7 @@ def test_without_a_body_it_is_told_by_ended(tmp_path: Path) -> None:
     asyncio.run(asyncio.wait_for(scenario(), DEADLINE_S))
 
 
-def test_a_stop_meanwhile_ends_a_start_that_waits(tmp_path: Path) -> None:
+def test_stopping_a_subscriber_ends_its_waiting_start(tmp_path: Path) -> None:
     async def scenario() -> None:
         async with Callboard("sqlite:///./board", base=tmp_path) as board, board.subscriber("edge", "./out"):
             other = board.subscriber("other", "./out")
@@ -252,7 +252,7 @@ def test_a_stop_meanwhile_ends_a_start_that_waits(tmp_path: Path) -> None:
 
 
 @pytest.mark.usefixtures("given_up_soon")
-def test_the_twin_raises_before_the_body_and_after_it(tmp_path: Path) -> None:
+def test_the_synchronous_api_raises_before_the_body_and_after_it(tmp_path: Path) -> None:
     told: list[BaseException] = []
 
     def serve(edge: callboard.sync.Subscriber) -> None:

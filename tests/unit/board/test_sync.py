@@ -22,7 +22,7 @@ def site(tmp_path):
     return tmp_path / "site"
 
 
-def test_a_package_travels_and_no_thread_is_left(tmp_path, site):
+def test_a_package_is_imported_and_no_thread_is_left(tmp_path, site):
     before = threading.active_count()
     with Callboard("memory:", base=tmp_path) as board:
         package = board.publisher("site").publish("./site")
@@ -34,14 +34,14 @@ def test_a_package_travels_and_no_thread_is_left(tmp_path, site):
     assert threading.active_count() == before
 
 
-def test_errors_come_through_and_the_board_goes_on(tmp_path, site):
+def test_errors_are_raised_and_the_board_keeps_working(tmp_path, site):
     with Callboard("memory:", base=tmp_path) as board:
         with refused("not_found"):
             board.publisher().publish("./nowhere")
         assert board.publisher().publish("./site").kind == "ADD"
 
 
-def test_a_board_is_used_from_several_threads(tmp_path, site):
+def test_a_board_can_be_used_from_several_threads(tmp_path, site):
     with Callboard("memory:", base=tmp_path) as board, ThreadPoolExecutor(8) as threads:
         places = [f"/p{number % 3}" for number in range(20)]
         published = list(threads.map(lambda at: board.publisher(at[1:]).publish("./site", at=at), places))
@@ -49,7 +49,7 @@ def test_a_board_is_used_from_several_threads(tmp_path, site):
         assert len(set(offsets)) == 20
 
 
-def test_a_board_that_is_not_open_says_so(tmp_path):
+def test_a_board_that_is_not_open_raises_an_error(tmp_path):
     board = Callboard("memory:", base=tmp_path)
     with pytest.raises(ConfigError, match="not open"):
         board.status()
@@ -89,7 +89,7 @@ def test_a_board_can_be_opened_again_but_not_twice_at_once(tmp_path, site, log):
         (Topology, callboard.Topology),
     ],
 )
-def test_the_twin_has_every_method_with_its_signature_and_its_words(twin, asynchronous):
+def test_the_synchronous_api_has_every_method_with_its_signature_and_docstring(twin, asynchronous):
     for name, method in inspect.getmembers(asynchronous, lambda it: inspect.iscoroutinefunction(inspect.unwrap(it))):
         if name.startswith("_") or (twin, name) in INTERNAL:
             continue

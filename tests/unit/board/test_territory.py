@@ -37,7 +37,7 @@ def board(base: Path) -> Callboard:
         ("kept/out", "lies in the archive"),
     ],
 )
-def test_what_belongs_to_the_board_is_no_target(base: Path, into: str, reason: str) -> None:
+def test_files_of_the_board_are_refused_as_a_target(base: Path, into: str, reason: str) -> None:
     before = sorted(base.rglob("*"))
     for on_occupied in ("refuse", "adopt", "replace"):
         with pytest.raises(ConfigError, match=reason):
@@ -46,11 +46,11 @@ def test_what_belongs_to_the_board_is_no_target(base: Path, into: str, reason: s
 
 
 @pytest.mark.parametrize("into", ["out", "free", "sqlite:out.db", "postgresql://host/db?repository=.", "board.db2"])
-def test_a_place_of_its_own_is_one(base: Path, into: str) -> None:
+def test_a_separate_folder_is_accepted_as_a_target(base: Path, into: str) -> None:
     assert board(base).subscriber("edge", into).name == "edge"
 
 
-def test_a_target_in_that_of_another_is_none_but_the_same_one_may_be_named_again(base: Path) -> None:
+def test_a_target_inside_another_is_refused_but_two_subscribers_may_name_the_same_one(base: Path) -> None:
     its = board(base)
     its.subscriber("edge", "free/out")
     its.subscriber("standby", "./free/out")
@@ -59,7 +59,7 @@ def test_a_target_in_that_of_another_is_none_but_the_same_one_may_be_named_again
             its.subscriber("other", into)
 
 
-def test_what_was_shipped_from_is_no_target_and_what_is_imported_into_is_not_shipped(base: Path) -> None:
+def test_a_source_is_refused_as_a_target_and_a_target_as_a_source(base: Path) -> None:
     (base / "site/docs/a").write_text("a")
 
     async def scenario() -> None:

@@ -22,13 +22,13 @@ def after(root: Path, before: Tree) -> Changes:
     return changes(before, look_at(root, PathPatterns(exclude=("*.tmp",))))
 
 
-def test_nothing_changes_by_itself(root):
+def test_an_unchanged_tree_has_no_changes(root):
     before = look_at(root, PathPatterns())
     assert sorted(before) == ["/", "/a", "/b", "/b/c", "/b/d", "/b/d/e"]
     assert after(root, before) == Changes((), ())
 
 
-def test_what_is_new_is_added_parents_first(root):
+def test_new_paths_are_added_with_parents_first(root):
     before = look_at(root, PathPatterns())
     (root / "new" / "deep").mkdir(parents=True)
     (root / "new" / "deep" / "file").touch()
@@ -45,13 +45,13 @@ def test_what_is_new_is_added_parents_first(root):
     ],
     ids=["size", "mode", "mtime"],
 )
-def test_a_file_that_differs_is_added_alone(root, change):
+def test_a_changed_file_is_added_alone(root, change):
     before = look_at(root, PathPatterns())
     change(root / "b" / "c")
     assert after(root, before) == Changes(("/b/c",), ())
 
 
-def test_of_a_folder_only_its_mode_counts(root):
+def test_only_its_mode_counts_as_a_change_of_a_folder(root):
     before = look_at(root, PathPatterns())
     os.utime(root / "b", ns=(0, 1))
     assert after(root, before) == Changes((), ())
@@ -59,7 +59,7 @@ def test_of_a_folder_only_its_mode_counts(root):
     assert after(root, before) == Changes(("/b",), ())
 
 
-def test_a_tree_that_vanished_is_one_deletion(root):
+def test_a_removed_tree_is_one_deletion(root):
     before = look_at(root, PathPatterns())
     for path in (root / "b" / "d" / "e", root / "b" / "c"):
         path.unlink()
@@ -68,7 +68,7 @@ def test_a_tree_that_vanished_is_one_deletion(root):
     assert after(root, before) == Changes((), ("/b",))
 
 
-def test_a_folder_that_became_a_file_loses_what_was_in_it_and_is_added(root):
+def test_a_folder_replaced_by_a_file_is_added_and_its_content_deleted(root):
     before = look_at(root, PathPatterns())
     (root / "b" / "d" / "e").unlink()
     (root / "b" / "d").rmdir()
@@ -76,14 +76,14 @@ def test_a_folder_that_became_a_file_loses_what_was_in_it_and_is_added(root):
     assert after(root, before) == Changes(("/b/d",), ("/b/d/e",))
 
 
-def test_excluded_names_and_the_repositorys_own_are_not_there(root):
+def test_excluded_names_and_files_of_the_repository_are_ignored(root):
     before = look_at(root, PathPatterns())
     (root / "x.tmp").touch()
     (root / ".callboard").mkdir()
     assert after(root, before) == Changes((), ())
 
 
-def test_a_root_that_is_missing_or_no_folder_is_told(tmp_path):
+def test_a_root_that_is_missing_or_not_a_folder_is_refused(tmp_path):
     with refused("inaccessible"):
         look_at(tmp_path / "missing", PathPatterns())
     (tmp_path / "file").touch()
@@ -91,6 +91,6 @@ def test_a_root_that_is_missing_or_no_folder_is_told(tmp_path):
         look_at(tmp_path / "file", PathPatterns())
 
 
-def test_only_what_is_included_is_there(root):
+def test_only_included_paths_are_watched(root):
     patterns = PathPatterns(("/b/d/**",))
     assert sorted(look_at(root, patterns)) == ["/", "/b/d", "/b/d/e"]

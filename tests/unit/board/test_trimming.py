@@ -25,7 +25,7 @@ NOW_NS = 1_000_000_000_000
         Retention(below_offset=3, older_than_s=5, above_bytes=10_000),
     ],
 )
-def test_the_preview_says_what_trim_does(retention):
+def test_the_preview_equals_the_trim(retention):
     async def scenario() -> None:
         now_ns = NOW_NS
         log = MemoryLog(clock=lambda: now_ns)
@@ -46,7 +46,7 @@ def test_the_preview_says_what_trim_does(retention):
 
 @pytest.mark.parametrize("keep_from", [None, 3, 4, 5])
 @pytest.mark.parametrize("ages_s", [(9, -86_400, 9, 1), (9, -86_400, -86_400, 9), (-86_400, 9, -86_400), (9, 1, 9)])
-def test_the_preview_says_what_trim_does_with_records_that_are_dated_ahead(ages_s, keep_from):
+def test_the_preview_equals_the_trim_with_records_dated_ahead(ages_s, keep_from):
     async def scenario() -> None:
         times = iter([NOW_NS - age_s * 10**9 for age_s in ages_s])
         log = MemoryLog(clock=lambda: next(times, NOW_NS))

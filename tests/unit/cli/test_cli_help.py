@@ -23,7 +23,7 @@ COMMANDS = dict(commands(typer.main.get_command(app)))
 
 
 @pytest.mark.parametrize("words", COMMANDS, ids=" ".join)
-def test_every_command_and_every_option_has_help(words):
+def test_every_command_and_option_has_help(words):
     command = COMMANDS[words]
     assert command.help
     assert [parameter.name for parameter in command.params if not parameter.help] == []
@@ -38,7 +38,7 @@ STUBS = dict(stubs(typer.main.get_command(app)))
 
 
 @pytest.mark.parametrize("words", COMMANDS, ids=" ".join)
-def test_the_list_of_commands_says_of_each_what_its_own_help_begins_with(words):
+def test_the_list_of_commands_shows_the_first_sentence_of_their_help(words):
     said = " ".join(COMMANDS[words].help.partition("\n\n")[0].split())
     assert STUBS[words].help == said
     assert COMMANDS[words].name == words[-1]
@@ -68,7 +68,7 @@ READS = [("status",), ("queue",), ("errors",), ("log", "list"), ("log", "show"),
 
 
 @pytest.mark.parametrize("words", READS, ids=" ".join)
-def test_every_read_can_answer_in_json(words):
+def test_every_reading_command_can_print_json(words):
     assert "--json" in {option for parameter in COMMANDS[words].params for option in parameter.opts}
 
 

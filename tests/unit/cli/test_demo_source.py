@@ -3,7 +3,7 @@ from pathlib import Path
 from callboard.cli.demo.play import copy_source
 
 
-def test_the_demo_leaves_out_what_no_package_may_have(tmp_path: Path) -> None:
+def test_the_demo_leaves_out_files_that_no_package_may_contain(tmp_path: Path) -> None:
     source, copy = tmp_path / "python3", tmp_path / "copy"
     (source / "config" / "deep").mkdir(parents=True)
     (source / "site.py").write_text("site")

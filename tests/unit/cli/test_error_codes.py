@@ -17,7 +17,7 @@ DESCRIBED = re.compile(r"^\| `(\w+)` \| .* \|$", re.MULTILINE)
 GIVEN = re.compile(r'\bcode="(\w+)"')
 
 
-def test_the_code_of_an_error_is_the_name_of_its_class_and_a_refusal_says_more():
+def test_the_code_of_an_error_is_its_class_name_and_a_refusal_has_a_finer_code():
     assert [BlobMissing("a").code, SubscriberTaken("b").code, RootFilled("c").code] == [
         "blob_missing", "subscriber_taken", "root_filled",
     ]  # fmt: skip
@@ -25,12 +25,12 @@ def test_the_code_of_an_error_is_the_name_of_its_class_and_a_refusal_says_more()
     assert RequestRefused("e", code="gone").code == "gone"
 
 
-def test_the_code_travels_between_processes():
+def test_error_codes_are_kept_between_processes():
     refused = pickle.loads(pickle.dumps(RequestRefused("e", code="gone")))
     assert (refused.code, str(refused)) == ("gone", "e")
 
 
-def test_every_code_of_a_refusal_is_given_and_described():
+def test_every_refusal_code_is_used_and_documented():
     page = (ROOT / "docs" / "reference.md").read_text(encoding="utf-8")
     described = DESCRIBED.findall(page[page.index("### Codes of errors"): page.index("## States")])
     assert sorted(described) == sorted([*get_args(RefusalCode), "root_filled"])

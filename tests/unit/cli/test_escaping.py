@@ -26,11 +26,11 @@ from callboard.escaping import escaped
         ("[bold]no markup[/bold]", "[bold]no markup[/bold]"),
     ],
 )
-def test_text_of_others_is_shown_as_it_is(text, shown):
+def test_escaping_is_reversible_and_keeps_printable_text(text, shown):
     assert escaped(text) == shown
     assert json.loads(f'"{shown}"') == text
 
 
-def test_no_character_at_all_is_left_that_is_not_printable():
+def test_every_unprintable_character_is_escaped():
     everything = "".join(map(chr, range(0x110000)))
     assert escaped(everything).isprintable()

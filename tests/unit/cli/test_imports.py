@@ -46,14 +46,14 @@ COMPLETION = {"COMP_WORDS": "callboard st", "COMP_CWORD": "1", "_CALLBOARD_COMPL
            "_CALLBOARD_COMPLETE": "complete_fish"})],
     ids=["version", "help", "help of a group", "bash", "zsh", "fish"],
 )  # fmt: skip
-def test_what_shows_no_board_imports_nothing_that_is_slow(tmp_path, words, environ):
+def test_commands_without_a_board_import_no_slow_modules(tmp_path, words, environ):
     modules = imported(tmp_path, *words, **environ)
     assert (modules | tops(modules)) & SLOW == set()
     cheap = ("callboard.cli", "callboard.e", "callboard.version")
     assert {name for name in modules if name.startswith("callboard.") and not name.startswith(cheap)} == set()
 
 
-def test_a_status_imports_only_what_shows_a_board(tmp_path):
+def test_the_status_imports_only_what_it_needs(tmp_path):
     imported(tmp_path, "init")
     (tmp_path / "site").mkdir()
     (tmp_path / "site" / "index.html").write_text("hello")
@@ -69,6 +69,6 @@ def test_a_status_imports_only_what_shows_a_board(tmp_path):
     assert {name for name in modules if name.startswith(without)} == set()
 
 
-def test_a_look_at_the_log_starts_no_agent_and_so_loads_no_thespian(tmp_path):
+def test_log_commands_start_no_agent_and_import_no_thespian(tmp_path):
     imported(tmp_path, "init")
     assert "thespian" not in tops(imported(tmp_path, "log", "list"))

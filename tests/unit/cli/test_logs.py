@@ -14,7 +14,7 @@ def _nothing_is_left(monkeypatch):
     monkeypatch.setattr(Logger, "configure", None)
 
 
-def test_names_and_errors_are_escaped_and_a_traceback_stands_apart(capsys):
+def test_names_and_errors_are_escaped_and_a_traceback_follows_separately(capsys):
     configure_logging("info", "pretty")
     try:
         raise ValueError("no\x1b[31m\n2026-01-01 [info] all is well")
@@ -28,7 +28,7 @@ def test_names_and_errors_are_escaped_and_a_traceback_stands_apart(capsys):
     assert "\n  | 2026-01-01 [info] all is well" in output
 
 
-def test_a_quiet_command_shows_errors_and_nothing_less(capsys):
+def test_a_quiet_command_shows_only_errors(capsys):
     log_quietly("json")
     get_logger(a=1).info("thing.done")
     assert Logger.configure is not None, "to set structlog up takes time, and nothing is to be shown"

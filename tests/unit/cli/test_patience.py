@@ -15,7 +15,7 @@ from callboard.cli.terminal.patience import patiently
 @pytest.mark.parametrize(
     ("endless", "said"), [(False, "still at work; `callboard doctor` checks ./board.db\n"), (True, "")]
 )
-def test_only_work_that_should_end_is_reported_as_still_at_work(
+def test_only_commands_that_should_end_are_reported_as_still_running(
     endless: bool, said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     async def scenario() -> None:

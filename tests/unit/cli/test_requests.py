@@ -12,7 +12,7 @@ DEADLINE_S = 60.0
 
 
 @pytest.mark.parametrize("rest", [b"", b'{"kind": "test"}\n'], ids=["its end", "a line"])
-def test_what_comes_after_the_publisher_has_ended_ends_the_reading_thread_without_a_word(
+def test_input_after_the_end_of_the_publisher_ends_the_reading_thread_silently(
     rest: bytes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     closed = threading.Event()

@@ -28,7 +28,7 @@ def test_without_any_source_everything_has_its_default(tmp_path):
     assert {value.origin for value in found.origins()} == {"default"}
 
 
-def test_the_environment_counts_more_than_the_file_and_a_flag_more_than_both(tmp_path):
+def test_the_environment_overrides_the_file_and_a_flag_overrides_both(tmp_path):
     text = '[subscriber]\nmax_retries = 1\neditable = true\n[logging]\nlevel = "error"\n'
     flag = Value(("subscriber", "max_retries"), 3, "--max-retries")
     found = loaded(
@@ -43,7 +43,7 @@ def test_the_environment_counts_more_than_the_file_and_a_flag_more_than_both(tmp
     assert origins["prefix"] == "default"
 
 
-def test_a_subscriber_of_its_own_section_inherits_the_rest(tmp_path):
+def test_a_subscriber_section_inherits_the_other_settings(tmp_path):
     text = '[subscriber]\ninto = "out"\nmax_retries = 5\n[subscribers."edge.1"]\nmax_retries = 0\nfollows = ["site"]\n'
     found = loaded(tmp_path, text)
     own = found.config.for_subscriber("edge.1")
@@ -109,23 +109,23 @@ def test_a_problem_is_one_sentence_that_names_its_place(tmp_path, text, environ,
     assert problems(tmp_path, text, **environ) == [said]
 
 
-def test_every_problem_is_told_and_none_of_them_twice(tmp_path):
+def test_every_problem_is_reported_once(tmp_path):
     text = "a = 1\n[subscriber]\nmax_retries = 'x'\n[subscribers.one]\ninto = 'a'\n[subscribers.two]\ninto = 'b'\n"
     said = problems(tmp_path, text)
     assert len(said) == 2
     assert "known here: log, " in said[0] + said[1]
 
 
-def test_a_file_that_is_not_toml_is_told_with_its_line(tmp_path):
+def test_a_syntax_error_is_reported_with_its_line(tmp_path):
     assert "line 2" in problems(tmp_path, "[subscriber]\nx =\n")[0]
 
 
-def test_a_file_that_was_named_must_be_there(tmp_path):
+def test_a_named_file_must_exist(tmp_path):
     with pytest.raises(ConfigError, match="cannot be read"):
         load(tmp_path / "other.toml", {}, cwd=tmp_path)
 
 
-def test_paths_start_from_the_file_that_names_them_or_else_from_here(tmp_path):
+def test_paths_are_relative_to_the_file_that_names_them_or_else_to_the_current_folder(tmp_path):
     (tmp_path / "etc").mkdir()
     text = 'log = "sqlite:///./b.db"\n[subscriber]\ninto = "sqlite:o.db"\n[publisher]\nsource = "/srv/site"\n'
     (tmp_path / "etc" / "board.toml").write_text(text)
@@ -138,7 +138,7 @@ def test_paths_start_from_the_file_that_names_them_or_else_from_here(tmp_path):
     assert load(None, {"CALLBOARD_LOG": "memory:"}, cwd=tmp_path).config.log == "memory:"
 
 
-def test_a_list_in_the_environment_is_parted_by_commas_and_an_empty_variable_is_not_set(tmp_path):
+def test_a_list_in_the_environment_is_separated_by_commas_and_an_empty_variable_is_unset(tmp_path):
     found = loaded(tmp_path, CALLBOARD_SUBSCRIBER__FOLLOWS="site, shop", CALLBOARD_RETENTION__ABOVE_MB="").config
     assert found.subscriber.follows == ("site", "shop")
     assert found.retention.above_mb is None
@@ -153,7 +153,7 @@ def test_a_list_in_the_environment_is_parted_by_commas_and_an_empty_variable_is_
         ("CALLBOARD_LOGGING_LEVEL", "CALLBOARD_LOGGING__LEVEL"),
     ],
 )
-def test_a_variable_that_resembles_a_setting_is_refused_with_the_one_that_is_meant(tmp_path, name, meant):
+def test_a_misspelt_variable_is_refused_with_a_suggestion(tmp_path, name, meant):
     (problem,) = problems(tmp_path, "", **{name: "x"})
     assert problem.startswith(f"variable {name} is not a setting; did you mean {meant}?")
 
@@ -163,11 +163,11 @@ def test_a_variable_that_resembles_a_setting_is_refused_with_the_one_that_is_mea
     ["CALLBOARD_SERVICE_HOST", "CALLBOARD_SERVICE_PORT_HTTP", "CALLBOARD_PORT", "CALLBOARD_PORT_80_TCP_ADDR",
      "CALLBOARD_CONFIG", "CALLBOARD_HOME"],
 )
-def test_variables_of_the_surroundings_are_left_alone(tmp_path, name):
+def test_unrelated_variables_are_ignored(tmp_path, name):
     assert {value.origin for value in loaded(tmp_path, "", **{name: "x"}).origins()} == {"default"}
 
 
-def test_settings_of_a_subscriber_whose_name_is_misspelt_are_not_passed_over(tmp_path):
+def test_settings_of_a_misspelt_subscriber_are_not_ignored_silently(tmp_path):
     found = loaded(tmp_path, CALLBOARD_SUBSCRIBERS__EDGE_1__INTO="out").config
     assert found.for_subscriber("edge_1").into == str(tmp_path / "out")
     assert found.for_subscriber("edge-2").into == ""
@@ -176,7 +176,7 @@ def test_settings_of_a_subscriber_whose_name_is_misspelt_are_not_passed_over(tmp
             found.for_subscriber(name)
 
 
-def test_the_file_that_init_writes_says_every_default_as_it_is(tmp_path):
+def test_the_file_that_init_writes_shows_every_default(tmp_path):
     text = template({"log": "sqlite:///./x.db"})
     assert tomllib.loads(text)["log"] == "sqlite:///./x.db"
     lines = (line.removeprefix("# ") for line in text.splitlines() if " = " in line or line.startswith(("[", "# [")))

@@ -20,7 +20,7 @@ def loaded(folder: Path):
     return load(None, {}, cwd=folder)
 
 
-def test_what_is_remembered_is_found_again_and_the_rest_of_the_file_stays(tmp_path):
+def test_a_remembered_root_is_found_again_and_the_rest_of_the_file_stays(tmp_path):
     file = said(tmp_path)
     file.chmod(0o640)
     for publisher, source, at in (("main", "a", "/a"), ("x", "a", "/xa"), ("main", "b c", "/b"), ("main", "a", "/new")):
@@ -47,7 +47,7 @@ def test_any_name_can_be_written(tmp_path, name):
     ['publishers = {main = {sources = {"./a" = "/a"}}}\n', '[publishers.main]\nsources = {"./a" = "/a"}\n',
      '[publishers]\nmain.sources = {"./a" = "/a"}\n'],
 )
-def test_a_file_that_is_written_otherwise_is_left_alone_and_the_line_is_told(tmp_path, text):
+def test_a_file_in_another_style_is_left_alone_and_the_line_to_add_is_shown(tmp_path, text):
     file = said(tmp_path, text)
     with pytest.raises(ConfigError, match=r'add to it yourself: \[publishers.main.sources\] "./b" = "/b"'):
         remember(loaded(tmp_path), "main", tmp_path / "b", "/b")
@@ -55,7 +55,7 @@ def test_a_file_that_is_written_otherwise_is_left_alone_and_the_line_is_told(tmp
     assert placement(loaded(tmp_path), "main", tmp_path / "a") == ("/a", "./a")
 
 
-def test_a_file_reached_through_a_link_is_written_behind_it(tmp_path):
+def test_a_configuration_behind_a_link_is_written_to_its_target(tmp_path):
     (tmp_path / "real").mkdir()
     said(tmp_path / "real")
     (tmp_path / "callboard.toml").symlink_to("real/callboard.toml")
@@ -70,7 +70,7 @@ def test_without_a_file_nothing_is_remembered(tmp_path):
     assert placement(loaded(tmp_path), "main", tmp_path / "a", "/a") == ("/a", None)
 
 
-def test_a_source_that_the_file_names_is_known_by_its_path_from_there_on_every_host(tmp_path):
+def test_a_source_in_the_file_is_identified_by_its_path_relative_to_the_file(tmp_path):
     said(tmp_path, '[publisher]\nsource = "./site"\n')
     assert placement(loaded(tmp_path), "main", tmp_path / "site") == ("/", "./site")
     (tmp_path / "link").symlink_to("site")
@@ -86,7 +86,7 @@ def test_a_source_that_the_file_names_is_known_by_its_path_from_there_on_every_h
         ('publishers = "x"\n', "should be a section"),
     ],
 )
-def test_what_is_wrong_there_is_told(tmp_path, text, message):
+def test_errors_in_the_roots_of_sources_are_reported(tmp_path, text, message):
     said(tmp_path, text)
     with pytest.raises(ConfigError) as error:
         loaded(tmp_path)

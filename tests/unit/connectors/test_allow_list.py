@@ -57,23 +57,23 @@ def test_an_entry_admits_what_it_describes_and_nothing_else(entry, inside, outsi
 
 
 @pytest.mark.parametrize("text", ["", "nobody", "192.0.2.7, 192.0.2.8", "*", "192.0.2.7:80", "localhost"])
-def test_what_is_no_address_is_never_admitted(text):
+def test_an_invalid_address_is_never_admitted(text):
     assert not admits("*", text)
 
 
-def test_a_name_that_cannot_be_resolved_admits_nobody():
+def test_a_name_that_cannot_be_resolved_admits_no_address():
     assert not admits("broken.example.org", "192.0.2.7")
 
 
 @pytest.mark.parametrize(
     "entry", ["", "192.0.2.0/33", "1.2.3.4.5", "10.0.0", "a b c", "https://a", "[a-z]*", "-x", "a" * 300]
 )
-def test_an_entry_of_no_known_kind_is_refused(entry):
+def test_an_entry_of_an_unknown_kind_is_refused(entry):
     with pytest.raises(ConfigError, match="no entry of an allow-list"):
         AllowList([entry], None, None)  # type: ignore[arg-type]
 
 
-def test_the_system_resolves_the_own_name():
+def test_the_system_resolves_the_name_of_this_host():
     assert asyncio.run(addresses_of("localhost")) & {"127.0.0.1", "::1"}
 
 
@@ -95,5 +95,5 @@ PROXIES = tuple(network for each in ("10.0.0.0/8", "2001:db8::1") if (network :=
         ("10.0.0.1", [""], ""),
     ],
 )
-def test_behind_trusted_proxies_the_client_is_the_last_address_that_is_none_of_theirs(peer, forwarded, client):
+def test_behind_trusted_proxies_the_client_is_the_last_address_that_is_not_a_proxy(peer, forwarded, client):
     assert client_of(peer, forwarded, PROXIES) == client

@@ -16,7 +16,7 @@ def test_only_a_higher_counter_within_the_window_is_accepted():
     assert it.refused("a", 6, now_ms - WINDOW_MS, now_ms) == ""
 
 
-def test_senders_are_forgotten_only_when_what_they_sent_is_too_old_anyway(monkeypatch):
+def test_a_sender_is_forgotten_only_when_its_messages_have_expired(monkeypatch):
     monkeypatch.setattr(replays, "SENDERS_MAX", 2)
     it = Replays()
     assert [it.refused(who, 1, 0, 0) for who in "ab"] == ["", ""]

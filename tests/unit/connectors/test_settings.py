@@ -56,7 +56,7 @@ BAD_URLS = [
         ({"tls": Tls(None, Path("b"), Path("c"))}, r"^tls\.certificate is None"),  # type: ignore[arg-type]
     ],
 )
-def test_settings_that_cannot_work_are_refused(changes, why):
+def test_invalid_settings_are_refused(changes, why):
     with pytest.raises(ConfigError, match=why) as refused:
         replace(GOOD, **changes)
     for secret in ("hunter2", KEY.secret.hex()):
@@ -69,7 +69,7 @@ WRONG = [None, True, 7, math.nan, b"127.0.0.1:80", ["x", None], [7], {"a": 1}, o
 
 @pytest.mark.parametrize("field", [each.name for each in fields(ConnectorSettings)])
 @pytest.mark.parametrize("value", [pytest.param(each, id=type(each).__name__) for each in WRONG])
-def test_a_value_of_another_kind_is_refused_with_what_it_should_be(field, value):
+def test_a_value_of_the_wrong_type_is_refused_with_the_right_type(field, value):
     if (field, value) in [("listen", ""), ("tls", None), ("bridge", None)]:
         assert not getattr(replace(GOOD, **{field: value}), field)
         return
@@ -87,14 +87,14 @@ def test_lists_and_generators_are_kept_as_tuples():
     ("argument", "value"),
     [("settings", None), ("settings", {}), ("instance", "a b"), ("instance", None), ("local", 7), ("changed", None)],
 )
-def test_arguments_of_another_kind_are_refused(argument, value):
+def test_arguments_of_the_wrong_type_are_refused(argument, value):
     given = {"settings": GOOD, "instance": "a", "local": lambda: None, argument: value}
     with pytest.raises(ConfigError, match=rf"^{argument} is .*, but should be"):
         Connectors(given.pop("settings"), **given)
 
 
 @pytest.mark.parametrize("keys", [None, "ring", [KEY.secret.hex()], KEY, 7])
-def test_what_is_no_list_of_keys_is_not_used(keys):
+def test_an_invalid_list_of_keys_is_refused(keys):
     with pytest.raises(ConfigError, match=r"^keys is <class") as refused:
         Connectors(GOOD, instance="a", local=lambda: None).use_keys(keys)
     assert KEY.secret.hex() not in str(refused.value)
@@ -119,7 +119,7 @@ def test_a_key_is_read_from_its_file_and_never_shown(tmp_path):
 
 
 @pytest.mark.parametrize("text", ["", "secret", "0" * 63, "0" * 65, "g" * 64, "00" * 16])
-def test_a_secret_that_is_empty_short_or_no_random_bytes_is_refused(tmp_path, text):
+def test_an_empty_short_or_guessable_secret_is_refused(tmp_path, text):
     file = tmp_path / "ring.key"
     file.write_text(text)
     file.chmod(0o600)
@@ -148,12 +148,12 @@ assert not found, found
 """
 
 
-def test_nothing_of_the_core_imports_what_connectors_need():
+def test_the_core_imports_no_dependency_of_connectors():
     subprocess.run([sys.executable, "-c", IMPORTS], check=True)
 
 
 @pytest.mark.parametrize("missing", ["cryptography", "httpx", "starlette", "uvicorn"])
-def test_a_missing_package_is_answered_with_the_command_that_installs_it(monkeypatch, missing):
+def test_the_error_for_a_missing_package_shows_the_command_that_installs_it(monkeypatch, missing):
     for name in [name for name in sys.modules if name.startswith("callboard.connectors")]:
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, missing, None)

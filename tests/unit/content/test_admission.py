@@ -68,7 +68,7 @@ async def shipped(dice: Random, root: Path, spool: Path) -> PackageMessage:
 
 @pytest.mark.parametrize("kind", ["folder", "sqlite"])
 @pytest.mark.parametrize("seed", range(12))
-def test_it_has_what_its_patterns_admit_and_its_own_files_stay(tmp_path: Path, seed: int, kind: str) -> None:
+def test_a_target_has_only_admitted_paths_and_keeps_its_own_files(tmp_path: Path, seed: int, kind: str) -> None:
     dice, root = Random(seed), tmp_path / "source"
     patterns = PATTERNS[seed % len(PATTERNS)]
     root.mkdir()

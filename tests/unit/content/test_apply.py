@@ -35,7 +35,7 @@ def shipped(source, paths, deep, spool, **options):
         return message(Kind.ADD, **fields), b"".join(drafted.stream())
 
 
-def test_a_deep_add_makes_the_tree_exactly_the_shipped_one(sample, new_tree, spool):
+def test_a_deep_add_makes_the_tree_equal_to_the_shipped_one(sample, new_tree, spool):
     target = new_tree().file("/old", b"old").folder("/blog").file("/blog/old", b"old").folder("/top")
     add, content = shipped(sample(), ["/"], ["/"], spool)
     assert target.apply(operations(add, content, {})) == sample()
@@ -63,7 +63,7 @@ def test_nothing_is_written_through_a_link_in_the_target(new_tree, spool):
     assert new_tree().link("/a", "elsewhere").apply(operations(add, content, {})) == source
 
 
-def test_delete_removes_its_paths_and_the_others_change_nothing(sample):
+def test_delete_removes_its_paths_and_other_kinds_change_nothing(sample):
     delete = message(Kind.DELETE, paths=("/blog", "/gone"))
     assert list(operations(delete, None, {})) == [Delete("/blog"), Delete("/gone")]
     for kind in (Kind.TEST, Kind.INVALIDATE):
@@ -76,7 +76,7 @@ def test_a_delete_outside_the_root_is_refused_before_anything_is_deleted(path):
         next(operations(message(Kind.DELETE, paths=("/a", path)), None, {}))
 
 
-def test_every_flipped_bit_is_noticed_before_the_first_operation(sample, spool):
+def test_every_flipped_bit_is_detected_before_the_first_operation(sample, spool):
     add, content = shipped(sample(), ["/blog"], ["/blog"], spool)
     for place in range(len(content)):
         for bit in range(8):
@@ -95,7 +95,7 @@ def test_a_package_with_other_entries_or_bytes_than_its_record_claims_is_refused
         next(operations(replace(add, **claim), content, {}))
 
 
-def test_a_truncated_or_missing_content_is_corrupt(sample, spool, tmp_path):
+def test_truncated_or_missing_content_is_corrupt(sample, spool, tmp_path):
     add, content = shipped(sample(), ["/blog"], ["/blog"], spool)
     for end in range(len(content)):
         with pytest.raises(PackageCorrupt):
@@ -106,7 +106,7 @@ def test_a_truncated_or_missing_content_is_corrupt(sample, spool, tmp_path):
         next(operations(add, tmp_path / "gone", {}))
 
 
-def test_a_package_that_is_not_what_its_record_says_is_refused(sample, spool):
+def test_a_package_that_does_not_match_its_record_is_refused(sample, spool):
     add, content = shipped(sample(), ["/top"], [], spool, blob_threshold=0)
     digest = hashlib.sha256(content).hexdigest()
     fields = {"paths": ("/top",), "content_digest": digest, "blobs": add.blobs}
@@ -117,7 +117,7 @@ def test_a_package_that_is_not_what_its_record_says_is_refused(sample, spool):
         next(operations(message(Kind.ADD, **fields), content, {}))
 
 
-def test_only_digests_are_ever_asked_for():
+def test_only_digests_are_requested_from_the_blob_store():
     digest = "0f" * 32
     assert needed_blobs(message(Kind.ADD, blobs=(digest,), content_ref="ab" * 32)) == (digest,)
     assert needed_blobs(message(Kind.DELETE, blobs=(digest,))) == ()
@@ -168,7 +168,7 @@ def expected(before, source, paths, deep):
 
 @settings(deadline=None, max_examples=200)
 @given(data=st.data(), source=trees(), target=trees(), threshold=st.sampled_from([3, 100]))
-def test_an_add_makes_of_any_tree_what_it_means(new_tree, data, source, target, threshold):
+def test_an_add_has_the_specified_effect_on_any_tree(new_tree, data, source, target, threshold):
     paths = data.draw(st.lists(st.sampled_from(sorted(source)), min_size=1, max_size=4))
     deep = data.draw(st.lists(st.sampled_from(paths), max_size=2))
     with tempfile.TemporaryDirectory() as spool:

@@ -94,7 +94,7 @@ def model(tree: set[str], folders: set[str], operation: Operation) -> None:
 
 
 @given(some.lists(paths), some.lists(some.lists(operations, max_size=5), min_size=1, max_size=3))
-def test_what_each_package_of_an_import_removes_and_writes_is_found(there: list[str], packages: Any) -> None:
+def test_the_removed_and_written_paths_of_each_package_of_an_import_are_found(there: list[str], packages: Any) -> None:
     tree, names, folders = Tree(), {"/"}, set[str]()
     for path in there:
         model(names, folders, put(path))
@@ -120,7 +120,7 @@ def test_a_new_tree_removes_what_it_leaves_out() -> None:
     assert changes.written == ("/blog", "/blog/both.html", "/blog/new.html")
 
 
-def test_a_folder_that_becomes_a_file_takes_with_it_what_was_in_it() -> None:
+def test_a_folder_replaced_by_a_file_removes_its_content() -> None:
     (changes,) = found(Tree().folder("/a").file("/a/b", b""), [put("/a")])
     assert changes == Changes(written=("/a",), removed=("/a/b",), total=2)
 
@@ -130,7 +130,7 @@ def many(count: int) -> Changes:
     return Changes(written=pages, removed=("/old",), total=count + 1)
 
 
-def test_a_long_list_is_shortened_and_can_still_be_had_whole(tmp_path: Path) -> None:
+def test_a_long_list_is_shortened_and_still_available_in_full(tmp_path: Path) -> None:
     async def scenario() -> None:
         blobs = FolderBlobStore(tmp_path / "blobs")
         changes = many(5000)
@@ -145,7 +145,7 @@ def test_a_long_list_is_shortened_and_can_still_be_had_whole(tmp_path: Path) -> 
     asyncio.run(scenario())
 
 
-def test_a_list_that_is_gone_is_an_error_when_it_is_asked_for_and_not_before(tmp_path: Path) -> None:
+def test_a_missing_list_is_an_error_only_when_it_is_requested(tmp_path: Path) -> None:
     async def scenario() -> None:
         few = shown(many(5000))
         gone = await fetched_list("0" * 64, FolderBlobStore(tmp_path / "blobs"), tmp_path)
@@ -155,7 +155,7 @@ def test_a_list_that_is_gone_is_an_error_when_it_is_asked_for_and_not_before(tmp
     asyncio.run(scenario())
 
 
-def test_a_blob_store_that_takes_nothing_holds_up_no_import() -> None:
+def test_a_blob_store_that_accepts_nothing_blocks_no_import() -> None:
     class Full:
         async def put(self, digest: str, chunks: object, size: int | None = None) -> bool:
             raise BlobUnavailable("read only")

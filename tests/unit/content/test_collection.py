@@ -108,7 +108,7 @@ def on_board(tmp_path):
 
 
 @pytest.mark.proves("F22", "F23")
-def test_what_no_retained_record_refers_to_is_removed(on_board):
+def test_blobs_of_no_retained_record_are_removed(on_board):
     async def scenario(board: Board) -> None:
         contents = (b"file", b"package", b"listing", b"trimmed", b"never appended")
         await board.put(*contents)
@@ -143,7 +143,7 @@ def all_removed(found: BlobCollection) -> BlobCollection:
     )
 
 
-def test_what_was_put_within_the_grace_is_spared(on_board):
+def test_blobs_stored_within_the_grace_period_are_kept(on_board):
     async def scenario(board: Board) -> None:
         await board.put(b"old", b"young")
         board.now_ns += DAY_NS + 10**6
@@ -155,7 +155,7 @@ def test_what_was_put_within_the_grace_is_spared(on_board):
 
 
 @pytest.mark.parametrize("off_ns", [-HOUR_NS, HOUR_NS], ids=["behind", "ahead"])
-def test_clocks_that_are_off_by_an_hour_do_no_harm(on_board, off_ns):
+def test_clocks_that_are_an_hour_off_do_no_harm(on_board, off_ns):
     async def scenario(board: Board) -> None:
         await board.put(b"being built")
         assert (await board.collect(now_ns=board.now_ns + 22 * HOUR_NS + off_ns)).removed == 0
@@ -182,7 +182,7 @@ def test_a_package_that_is_published_while_blobs_are_collected_keeps_its_blobs(o
     on_board(scenario)
 
 
-def test_two_janitors_at_once_remove_each_blob_once(on_board):
+def test_two_concurrent_janitors_remove_each_blob_once(on_board):
     async def scenario(board: Board) -> None:
         contents = [b"%d" % number for number in range(40)]
         await board.put(*contents)
@@ -196,7 +196,7 @@ def test_two_janitors_at_once_remove_each_blob_once(on_board):
 
 
 @pytest.mark.parametrize("removed", range(4))
-def test_a_janitor_that_is_killed_leaves_nothing_but_work_for_the_next(on_board, removed):
+def test_a_killed_janitor_leaves_its_work_to_the_next_one(on_board, removed):
     async def scenario(board: Board) -> None:
         contents = [b"%d" % number for number in range(8)]
         await board.put(*contents)
@@ -239,7 +239,7 @@ def test_nothing_is_removed_while_a_record_cannot_be_read(on_board, topic, heade
     on_board(scenario)
 
 
-def test_a_log_that_is_trimmed_while_it_is_read_is_read_on(on_board):
+def test_a_log_trimmed_during_the_collection_is_read_to_its_end(on_board):
     async def scenario(board: Board) -> None:
         await board.put(b"needed", b"unused")
         first = await board.append()

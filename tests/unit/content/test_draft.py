@@ -35,7 +35,7 @@ def packed(source, paths, deep, spool, **options):
         return b"".join(drafted.stream())
 
 
-def test_a_draft_knows_its_length_digest_and_entries_and_streams_again_and_again(sample, spool):
+def test_a_draft_knows_its_length_digest_and_entries_and_can_be_streamed_repeatedly(sample, spool):
     with draft(sample(), ["/"], ["/"], spool) as drafted:
         data = b"".join(drafted.stream())
         assert data == b"".join(drafted.stream())
@@ -44,7 +44,7 @@ def test_a_draft_knows_its_length_digest_and_entries_and_streams_again_and_again
     drafted.close()
 
 
-def test_the_same_content_gives_the_same_package(sample, spool):
+def test_equal_content_gives_equal_packages(sample, spool):
     assert packed(sample(), ["/top", "/blog"], ["/blog"], spool) == packed(
         sample(), ["/blog", "/top", "/top"], ["/blog"], spool
     )
@@ -55,7 +55,7 @@ def test_a_draft_leaves_no_file_even_while_it_is_open(sample, spool):
         assert list(spool.iterdir()) == []
 
 
-def test_large_files_are_only_referenced_and_named_once(new_tree, spool):
+def test_large_files_are_referenced_and_named_once(new_tree, spool):
     tree = new_tree().file("/a", b"12345").file("/b", b"12345").file("/c", b"1234")
     with draft(tree, ["/"], ["/"], spool, blob_threshold=4) as drafted:
         (large,) = drafted.large
@@ -65,7 +65,7 @@ def test_large_files_are_only_referenced_and_named_once(new_tree, spool):
         assert drafted.entries == 4
 
 
-def test_beyond_the_bound_of_blobs_files_travel_inline(new_tree, spool, monkeypatch):
+def test_beyond_the_limit_of_blobs_files_are_inline(new_tree, spool, monkeypatch):
     monkeypatch.setattr(module, "BLOBS_MAX", 2)
     tree = new_tree().file("/a", b"aaaaa").file("/b", b"bbbbb").file("/c", b"ccccc")
     with draft(tree, ["/"], ["/"], spool, blob_threshold=4) as drafted:
@@ -81,7 +81,7 @@ def test_paths_inside_a_deep_path_come_once(sample, spool):
     assert set(package.trees) == {"/blog"}
 
 
-def test_a_requested_folder_leads_to_a_path_below_it(sample, spool):
+def test_a_requested_folder_comes_before_a_path_below_it(sample, spool):
     operations = list(open_package(packed(sample(), ["/blog", "/blog/2026/none"], [], spool)).operations({}))
     assert [type(operation).__name__ for operation in operations] == ["Put", "Keep", "Put"]
     assert operations[1] == Keep("/blog/2026", 0o755)
@@ -100,7 +100,7 @@ def test_a_requested_folder_leads_to_a_path_below_it(sample, spool):
         (["/blog", "/blog/gone"], ["/blog"], "/blog/gone"),
     ],
 )
-def test_a_wrong_request_is_refused(sample, spool, paths, deep, match):
+def test_an_invalid_request_is_refused(sample, spool, paths, deep, match):
     with pytest.raises(RequestRefused, match=match):
         draft(sample(), paths, deep, spool)
 
@@ -112,7 +112,7 @@ def test_a_file_that_changed_its_size_is_refused(spool, threshold, chunks):
         draft(Odd(file("/f", 3, *chunks)), ["/f"], [], spool, blob_threshold=threshold)
 
 
-def test_a_file_that_grows_for_ever_is_not_read_for_ever(spool):
+def test_a_file_that_keeps_growing_is_not_read_for_ever(spool):
     def endless():
         while True:
             yield b"x"
@@ -130,7 +130,7 @@ def test_a_file_that_cannot_be_read_is_refused(spool):
         draft(Odd(replace(file("/f", 3), open=broken)), ["/f"], [], spool)
 
 
-def test_a_spool_that_cannot_be_written_is_to_be_repaired(sample, tmp_path):
+def test_an_unwritable_spool_is_an_error_that_can_be_repaired(sample, tmp_path):
     with pytest.raises(RepositoryUnavailable, match="make room"):
         draft(sample(), ["/top"], [], tmp_path / "nowhere")
 
@@ -147,17 +147,17 @@ def test_a_spool_that_cannot_be_written_is_to_be_repaired(sample, tmp_path):
         [Entry("/", EntryKind.FOLDER), Entry("/a", EntryKind.FOLDER, target="b")],
     ],
 )
-def test_what_a_reader_would_refuse_is_not_written(spool, entries):
+def test_a_draft_refuses_what_a_reader_would_refuse(spool, entries):
     with pytest.raises(RequestRefused):
         draft(Odd(*entries), ["/"], ["/"], spool)
 
 
-def test_a_file_that_leads_to_a_path_is_refused(spool):
+def test_a_file_as_a_parent_folder_is_refused(spool):
     with refused("not_found"):
         draft(Odd(file("/a", 0), file("/a/b", 0)), ["/a/b"], [], spool)
 
 
-def test_bits_beyond_the_nine_are_not_shipped(new_tree, spool, tmp_path):
+def test_mode_bits_beyond_the_nine_permissions_are_not_shipped(new_tree, spool, tmp_path):
     data = packed(new_tree().file("/f", b"", 0o4755), ["/f"], [], spool)
     (put,) = open_package(data).operations({})
     assert put.entry.mode == 0o755

@@ -11,11 +11,11 @@ def elsewhere(*paths: str) -> PackageMessage:
     )
 
 
-def test_the_folders_that_lead_to_the_paths_are_known() -> None:
+def test_a_footprint_contains_the_parent_folders_of_the_paths() -> None:
     assert footprint(elsewhere("/a/b/c")).leading == {"/a": None, "/a/b": None}
 
 
-def test_nothing_is_known_of_paths_that_lead_through_more_folders_than_memory_should_hold() -> None:
+def test_paths_with_too_many_parent_folders_have_no_footprint() -> None:
     path = "/a" * 2000
     paths = tuple(f"{path}/{number}" for number in range(LEADING_BYTES_MAX // (len(path) * 2000) + 1))
 

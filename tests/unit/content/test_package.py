@@ -33,7 +33,7 @@ def packed(source, paths, deep, spool, **options):
         return b"".join(drafted.stream())
 
 
-def test_a_package_gives_parents_first_and_prunes_a_tree_before_it_fills_it(sample, spool):
+def test_a_package_lists_parents_first_and_prunes_a_tree_before_filling_it(sample, spool):
     data = packed(sample(), ["/blog/2026"], ["/blog/2026"], spool)
     operations = list(open_package(data).operations({}))
     assert operations[:2] == [Keep("/blog", 0o750), operations[1]]
@@ -41,12 +41,12 @@ def test_a_package_gives_parents_first_and_prunes_a_tree_before_it_fills_it(samp
     assert [put.entry.path for put in operations[3:]] == ["/blog/2026/a.html", "/blog/2026/none"]
 
 
-def test_a_package_says_what_it_is_about(sample, spool):
+def test_a_package_knows_its_paths(sample, spool):
     package = open_package(packed(sample(), ["/top", "/blog", "/top"], ["/blog"], spool))
     assert (package.paths, package.deep_paths, package.entries) == (("/blog", "/top"), ("/blog",), 8)
 
 
-def test_a_package_is_read_from_a_file_as_from_memory(sample, spool, tmp_path, new_tree):
+def test_a_package_is_read_from_a_file_or_from_memory_alike(sample, spool, tmp_path, new_tree):
     data = packed(sample(), ["/"], ["/"], spool)
     (tmp_path / "package").write_bytes(data)
     package = open_package(tmp_path / "package")
@@ -63,7 +63,7 @@ def test_a_manifest_too_large_to_be_kept_is_read_again(sample, spool, new_tree, 
     assert new_tree().apply(read_again.operations({})) == new_tree().apply(kept.operations({})) == sample()
 
 
-def test_operations_can_be_collected_and_carried_out_later(sample, spool, tmp_path, new_tree):
+def test_operations_can_be_collected_and_applied_later(sample, spool, tmp_path, new_tree):
     (tmp_path / "package").write_bytes(packed(sample(), ["/"], ["/"], spool))
     assert new_tree().apply(list(open_package(tmp_path / "package").operations({}))) == sample()
 
@@ -73,7 +73,7 @@ def test_a_missing_package_file_is_a_missing_blob(tmp_path):
         open_package(tmp_path / "gone")
 
 
-def test_a_package_cut_anywhere_is_corrupt(sample, spool):
+def test_a_package_truncated_anywhere_is_corrupt(sample, spool):
     data = packed(sample(), ["/blog", "/top"], ["/blog"], spool)
     for end in range(len(data)):
         with pytest.raises(PackageCorrupt):
@@ -85,7 +85,7 @@ def test_bytes_after_the_end_are_corrupt(sample, spool):
         open_package(packed(sample(), ["/"], ["/"], spool) + b"\0")
 
 
-def test_a_newer_format_asks_for_an_upgrade(sample, spool):
+def test_a_newer_package_format_asks_for_an_upgrade(sample, spool):
     data = packed(sample(), ["/top"], [], spool)
     with pytest.raises(SchemaTooNew, match="upgrade"):
         open_package(data[:4] + b"\0\2" + data[6:])
@@ -93,7 +93,7 @@ def test_a_newer_format_asks_for_an_upgrade(sample, spool):
         open_package(data[:4] + b"\0\0" + data[6:])
 
 
-def test_the_bytes_of_the_format_stay_what_they_are(pack, file_of):
+def test_the_bytes_of_the_format_do_not_change(pack, file_of):
     data = pack([("/a/b", False)], [folder("/a", KEEP), file_of("/a/b", b"hi")], b"hi")
     assert data.hex() == (
         "4342504b0001000000000000006b00000000000000020000000100000002"
@@ -110,7 +110,7 @@ def test_the_bytes_of_the_format_stay_what_they_are(pack, file_of):
     ["", "a", "//a", "/a/", "/a//b", "/..", "/a/../b", "/a/.", "/a\0b", "/.callboard", "/.callboard/x",
      "/" + "x" * 256],
 )  # fmt: skip
-def test_a_path_that_cannot_be_is_refused_as_root_and_as_entry(pack, file_of, path):
+def test_an_invalid_path_is_refused_as_root_and_as_entry(pack, file_of, path):
     with pytest.raises(PackageRefused):
         open_package(pack([(path, False)], [file_of(path, b"")]))
     with pytest.raises(PackageRefused):
@@ -153,7 +153,7 @@ def test_a_path_that_cannot_be_is_refused_as_root_and_as_entry(pack, file_of, pa
          [folder("/"), *(ManifestEntry(BLOB, f"/{size}", 0o644, size, "ab" * 32) for size in (1, 2))]),
     ],
 )  # fmt: skip
-def test_an_entry_out_of_place_is_refused(pack, why, roots, entries):
+def test_an_entry_in_the_wrong_order_is_refused(pack, why, roots, entries):
     with pytest.raises(PackageRefused):
         open_package(pack(roots, entries))
 
@@ -163,7 +163,7 @@ def test_a_file_as_the_parent_of_another_entry_is_refused(pack, file_of):
         open_package(pack([("/", True)], [folder("/"), file_of("/a", b""), file_of("/a/b", b"")]))
 
 
-def test_unknown_forms_bad_text_and_content_on_folders_are_refused(pack, file_of):
+def test_unknown_kinds_bad_text_and_content_of_folders_are_refused(pack, file_of):
     data = pack([("/a", False)], [folder("/a")])
     start = 30 + 5  # after the header and the requested path
     with pytest.raises(PackageRefused, match="unknown form 9"):
@@ -224,7 +224,7 @@ roots = st.lists(st.tuples(paths, st.booleans()), max_size=4).map(sorted)
 
 @settings(deadline=None, max_examples=300)
 @given(roots=roots, entries=st.lists(entries, max_size=8), contents=st.binary(max_size=3))
-def test_a_made_up_package_is_denied_or_stays_inside_the_root(pack, roots, entries, contents):
+def test_a_generated_package_is_refused_or_stays_inside_the_root(pack, roots, entries, contents):
     try:
         package = open_package(pack(roots, entries, contents))
         operations = list(package.operations(dict.fromkeys(package.blobs, Path("/dev/null"))))
@@ -243,7 +243,7 @@ def test_a_made_up_package_is_denied_or_stays_inside_the_root(pack, roots, entri
 
 @settings(deadline=None, max_examples=300)
 @given(changes=st.lists(st.tuples(st.integers(0, 999), st.binary(max_size=4), st.integers(0, 4)), min_size=1))
-def test_a_mutated_package_is_denied_or_stays_inside_the_root(sample, changes):
+def test_a_mutated_package_is_refused_or_stays_inside_the_root(sample, changes):
     with tempfile.TemporaryDirectory() as folder:
         data = packed(sample(), ["/blog", "/top"], ["/blog"], Path(folder))
     for anywhere, new, removed in changes:
@@ -257,7 +257,7 @@ def test_a_mutated_package_is_denied_or_stays_inside_the_root(sample, changes):
         assert check_path(operation.entry.path if isinstance(operation, Put) else operation.path)
 
 
-def test_requested_paths_cost_no_more_memory_than_a_few_times_their_bytes(pack):
+def test_requested_paths_take_only_a_few_times_their_size_in_memory(pack):
     roots = [(f"/{number:04}" + "/a" * 1500, False) for number in range(40)]
     data = pack(roots, [folder("/other")])
     tracemalloc.start()

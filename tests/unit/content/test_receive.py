@@ -66,7 +66,7 @@ async def paths(messages: list[PackageMessage], blobs: MemoryBlobStore, spool: P
 
 
 @pytest.mark.proves("W32")
-def test_packages_are_fetched_side_by_side_but_not_more_than_so_many_and_carried_out_in_order(tmp_path: Path) -> None:
+def test_a_bounded_number_of_packages_is_fetched_concurrently_and_applied_in_order(tmp_path: Path) -> None:
     async def scene(blobs: SlowBlobStore) -> None:
         messages = [await package(number, blobs, tmp_path, inline=number % 4 == 0) for number in range(10)]
         work = asyncio.ensure_future(paths(messages, blobs, tmp_path))
@@ -79,7 +79,7 @@ def test_packages_are_fetched_side_by_side_but_not_more_than_so_many_and_carried
     play(scene)
 
 
-def test_if_several_fail_the_error_is_that_of_the_first_and_nothing_is_left(tmp_path: Path) -> None:
+def test_if_several_fetches_fail_the_error_is_that_of_the_first_and_no_file_is_left(tmp_path: Path) -> None:
     async def scene(blobs: SlowBlobStore) -> None:
         blobs.let.set()
         good, lost, wrong = [await package(number, blobs, tmp_path) for number in range(3)]
@@ -93,7 +93,7 @@ def test_if_several_fail_the_error_is_that_of_the_first_and_nothing_is_left(tmp_
     play(scene)
 
 
-def test_a_cancellation_leaves_nothing(tmp_path: Path) -> None:
+def test_a_cancelled_fetch_leaves_no_file(tmp_path: Path) -> None:
     async def scene(blobs: SlowBlobStore) -> None:
         messages = [await package(number, blobs, tmp_path) for number in range(5)]
         work = asyncio.ensure_future(paths(messages, blobs, tmp_path))
@@ -109,7 +109,7 @@ def test_a_cancellation_leaves_nothing(tmp_path: Path) -> None:
 
 @pytest.mark.proves("F78")
 @pytest.mark.parametrize("kind", [Kind.ADD, Kind.DELETE, Kind.INVALIDATE])
-def test_a_package_of_another_format_is_refused_whatever_its_kind(kind: Kind, tmp_path: Path) -> None:
+def test_a_package_of_another_format_is_refused_for_every_kind(kind: Kind, tmp_path: Path) -> None:
     async def scene(blobs: SlowBlobStore) -> None:
         message = PackageMessage(
             publisher_instance="i", package_id="p", kind=kind, paths=("/a",), content=b"x", format="journal"
@@ -120,7 +120,7 @@ def test_a_package_of_another_format_is_refused_whatever_its_kind(kind: Kind, tm
     play(scene)
 
 
-def test_only_errors_of_ours_come_out(tmp_path: Path) -> None:
+def test_only_errors_of_callboard_are_raised(tmp_path: Path) -> None:
     async def scene(blobs: SlowBlobStore) -> None:
         message = PackageMessage(publisher_instance="i", package_id="p", kind=Kind.ADD, content_ref="no digest")
         with pytest.raises(CallboardError):

@@ -40,7 +40,7 @@ async def delivered(tree, sent, blobs, spool):
 @pytest.mark.proves("F20")
 @pytest.mark.parametrize("inline_max", [0, 10_000])
 @pytest.mark.parametrize("threshold", [0, 5, 10_000])
-def test_what_is_built_is_received(sample, new_tree, blobs, spool, inline_max, threshold):
+def test_a_built_package_is_received(sample, new_tree, blobs, spool, inline_max, threshold):
     async def run():
         shipment = await build(
             Kind.ADD, sample(), ["/"], ["/"],
@@ -79,7 +79,7 @@ def test_a_folder_on_disk_is_shipped_with_its_odd_names_links_and_modes(tmp_path
 
 @pytest.mark.parametrize("inline_max", [0, 800_000])
 @pytest.mark.parametrize("damaged", [b"changed", b"cut"])
-def test_a_damaged_blob_says_how_to_put_it_right_and_that_works(tmp_path, spool, inline_max, damaged):
+def test_the_error_for_a_damaged_blob_suggests_a_fix_that_works(tmp_path, spool, inline_max, damaged):
     site, out, stored = tmp_path / "site", FolderRepository(tmp_path / "out"), tmp_path / "stored"
     site.mkdir()
     (site / "file").write_text("content")
@@ -114,7 +114,7 @@ def test_a_damaged_blob_says_how_to_put_it_right_and_that_works(tmp_path, spool,
     assert (tmp_path / "out" / "file").read_text() == "content"
 
 
-def test_a_blob_that_is_what_its_record_names_is_not_called_damaged(sample, blobs, spool):
+def test_an_intact_blob_is_not_reported_as_damaged(sample, blobs, spool):
     async def run():
         shipment = await build(
             Kind.ADD, sample(), ["/"], ["/"], blobs=blobs, spool=spool, inline_max=0, blob_threshold=5
@@ -129,7 +129,7 @@ def test_a_blob_that_is_what_its_record_names_is_not_called_damaged(sample, blob
 
 
 @pytest.mark.parametrize("inline_max", [0, 800_000])
-def test_one_folder_becomes_like_another(tmp_path, blobs, spool, inline_max):
+def test_a_target_becomes_equal_to_its_source(tmp_path, blobs, spool, inline_max):
     site, out = tmp_path / "site", tmp_path / "out"
     (site / "a" / "b").mkdir(parents=True)
     (site / "a" / "b" / "f").write_text("file")
@@ -164,7 +164,7 @@ def everything(root):
 
 
 @pytest.mark.proves("F21")
-def test_paths_and_digests_count_towards_what_fits_in_the_record(new_tree, blobs, spool):
+def test_paths_and_digests_count_towards_the_size_of_the_record(new_tree, blobs, spool):
     tree = new_tree()
     for number in range(40):
         tree.file(f"/{number}", bytes([number]) * 2)
@@ -217,7 +217,7 @@ def test_a_large_file_that_changes_before_it_is_stored_is_refused(blobs, spool):
 
 
 @pytest.mark.parametrize("which", ["package", "file"])
-def test_a_missing_blob_passes_through_and_leaves_nothing(sample, blobs, spool, which):
+def test_a_missing_blob_is_raised_and_leaves_no_file(sample, blobs, spool, which):
     async def run():
         shipment = await build(
             Kind.ADD, sample(), ["/"], ["/"], blobs=blobs, spool=spool, inline_max=0, blob_threshold=4
@@ -231,7 +231,7 @@ def test_a_missing_blob_passes_through_and_leaves_nothing(sample, blobs, spool, 
     assert list(spool.iterdir()) == []
 
 
-def test_a_damaged_package_in_the_blob_store_is_noticed(sample, new_tree, blobs, spool):
+def test_a_damaged_package_in_the_blob_store_is_detected(sample, new_tree, blobs, spool):
     async def run():
         shipment = await build(Kind.ADD, sample(), ["/"], ["/"], blobs=blobs, spool=spool, inline_max=0)
         stored = blobs.folder / shipment.content_ref
@@ -243,7 +243,7 @@ def test_a_damaged_package_in_the_blob_store_is_noticed(sample, new_tree, blobs,
     assert list(spool.iterdir()) == []
 
 
-def test_a_reference_that_is_no_digest_never_reaches_the_blob_store(blobs, spool):
+def test_an_invalid_digest_never_reaches_the_blob_store(blobs, spool):
     async def run():
         async with receive(message(Kind.ADD, Shipment(("/a",), (), blobs=("../../x",))), blobs, spool):
             pytest.fail("nothing to receive")
@@ -252,7 +252,7 @@ def test_a_reference_that_is_no_digest_never_reaches_the_blob_store(blobs, spool
         asyncio.run(run())
 
 
-def test_what_is_all_in_the_record_needs_no_spool(blobs, tmp_path):
+def test_a_package_within_its_record_needs_no_spool(blobs, tmp_path):
     async def run():
         async with receive(message(Kind.ADD, Shipment(("/a",), (), b"x")), blobs, tmp_path / "nowhere") as received:
             assert received.content == b"x"
@@ -260,7 +260,7 @@ def test_what_is_all_in_the_record_needs_no_spool(blobs, tmp_path):
     asyncio.run(run())
 
 
-def test_a_spool_that_is_not_there_is_to_be_repaired(blobs, tmp_path):
+def test_a_missing_spool_is_an_error_that_can_be_repaired(blobs, tmp_path):
     async def run():
         shipped = Shipment(("/a",), (), content_ref="0" * 64)
         async with receive(message(Kind.ADD, shipped), blobs, tmp_path / "nowhere"):
@@ -270,7 +270,7 @@ def test_a_spool_that_is_not_there_is_to_be_repaired(blobs, tmp_path):
         asyncio.run(run())
 
 
-def test_a_cancelled_build_gives_its_spool_back(blobs, spool, monkeypatch):
+def test_a_cancelled_build_frees_its_spool(blobs, spool, monkeypatch):
     begun, go_on = threading.Event(), threading.Event()
     closed = []
 
@@ -296,7 +296,7 @@ def test_a_cancelled_build_gives_its_spool_back(blobs, spool, monkeypatch):
 
 
 @pytest.mark.proves("F19")
-def test_what_is_too_large_is_refused_with_its_size_and_the_setting_before_anything_is_stored(sample, blobs, spool):
+def test_a_package_too_large_is_refused_with_its_size_and_the_setting_before_anything_is_stored(sample, blobs, spool):
     tree = sample().file("/big", b"").file("/zoo", b"")
     tree["/big"] = (EntryKind.FILE, 0o644, b"x" * 3_000_000)
 
@@ -313,7 +313,7 @@ def test_what_is_too_large_is_refused_with_its_size_and_the_setting_before_anyth
 
 
 @pytest.mark.proves("F20", "W35")
-def test_a_package_of_many_megabytes_goes_out_and_comes_in_within_bounded_memory(tmp_path, spool):
+def test_a_package_of_many_megabytes_is_built_and_received_in_bounded_memory(tmp_path, spool):
     blobs = FolderBlobStore(tmp_path / "blobs")
     root = tmp_path / "site"
     root.mkdir()

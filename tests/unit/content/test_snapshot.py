@@ -19,7 +19,7 @@ def taken(tmp_path):
     return tmp_path / "snapshot"
 
 
-def test_ledger_and_content_come_back_large_files_included(taken, tmp_path):
+def test_a_snapshot_restores_the_ledger_and_the_content_with_large_files(taken, tmp_path):
     found = read_snapshot(taken, tmp_path / "package")
     assert (found.ledger, found.taken_ns) == (b"ledger \x00", 7)
     package = open_package(tmp_path / "package")
@@ -27,7 +27,7 @@ def test_ledger_and_content_come_back_large_files_included(taken, tmp_path):
     assert not list(tmp_path.glob("*.part"))
 
 
-def test_a_byte_that_is_wrong_is_noticed_wherever_it_is(taken, tmp_path):
+def test_a_wrong_byte_is_detected_anywhere(taken, tmp_path):
     good = taken.read_bytes()
     for position in (0, 100, len(good) // 2, len(good) - 41, len(good) - 10):
         taken.write_bytes(good[:position] + bytes([good[position] ^ 1]) + good[position + 1 :])
@@ -35,7 +35,7 @@ def test_a_byte_that_is_wrong_is_noticed_wherever_it_is(taken, tmp_path):
             read_snapshot(taken, tmp_path / "package")
 
 
-def test_what_is_cut_off_or_something_else_is_no_snapshot(taken, tmp_path):
+def test_a_truncated_or_foreign_file_is_no_snapshot(taken, tmp_path):
     good = taken.read_bytes()
     for content in (b"", b"x", b"x" * 1000, good[:-1], good[100:]):
         taken.write_bytes(content)
@@ -53,7 +53,7 @@ def test_a_newer_format_is_refused(tmp_path, monkeypatch):
         read_snapshot(tmp_path / "snapshot", tmp_path / "package")
 
 
-def test_a_file_that_is_there_is_not_replaced(taken, tmp_path):
+def test_an_existing_file_is_not_replaced(taken, tmp_path):
     before = taken.read_bytes()
     with refused("exists"):
         write_snapshot(FolderSource(tmp_path / "site"), b"", taken, 8)

@@ -45,7 +45,7 @@ def test_everything_is_listed_with_kind_mode_digest_and_target(tree, tmp_path):
     ]
 
 
-def test_only_what_is_asked_for_is_listed_and_what_is_not_there_is_not(tree, tmp_path):
+def test_only_requested_paths_that_exist_are_listed(tree, tmp_path):
     assert [entry.path for entry in listed(tree, tmp_path, "/blog", "/nowhere")[1]] == ["/blog", "/blog/a"]
     assert listed(tree, tmp_path, "/nowhere")[1] == []
 

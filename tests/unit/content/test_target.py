@@ -48,14 +48,14 @@ def in_each_kind(body: Callable[[Callable[[OnOccupied], Target]], object]) -> Ca
 
 
 @in_each_kind
-async def test_it_is_refused_unless_told_otherwise(make: Callable[..., Target]) -> None:
+async def test_a_target_with_content_is_refused_by_default(make: Callable[..., Target]) -> None:
     with pytest.raises(RepositoryOccupied, match="--adopt"):
         await make().open()
     assert paths(make()) == ["/docs", "/docs/private", "/index", "/theirs"]
 
 
 @in_each_kind
-async def test_what_is_replaced_is_gone_before_anything_comes(make: Callable[..., Target]) -> None:
+async def test_replaced_content_is_removed_before_the_first_import(make: Callable[..., Target]) -> None:
     target = make("replace")
     assert await target.open() == b""
     assert paths(target) == []
@@ -75,7 +75,7 @@ async def test_a_repository_with_a_ledger_is_neither_adopted_nor_replaced(make: 
 
 
 @in_each_kind
-async def test_what_is_adopted_outlives_whatever_does_not_name_it(make: Callable[..., Target]) -> None:
+async def test_adopted_content_stays_until_a_package_names_it(make: Callable[..., Target]) -> None:
     target = make("adopt")
     assert await target.open() == b""
     assert paths(target) == []
@@ -95,7 +95,7 @@ async def test_what_is_adopted_outlives_whatever_does_not_name_it(make: Callable
 
 
 @in_each_kind
-async def test_a_package_that_names_what_was_adopted_takes_it(make: Callable[..., Target]) -> None:
+async def test_a_package_that_names_adopted_content_takes_it_over(make: Callable[..., Target]) -> None:
     target = make("adopt")
     await target.open()
     await target.attempt(b"try", [file("/docs", "a file now"), Delete("/theirs")], b"one")
@@ -106,7 +106,7 @@ async def test_a_package_that_names_what_was_adopted_takes_it(make: Callable[...
 
 
 @in_each_kind
-async def test_an_import_that_fails_leaves_the_list_as_it_was(make: Callable[..., Target]) -> None:
+async def test_a_failed_import_leaves_the_list_of_adopted_content_unchanged(make: Callable[..., Target]) -> None:
     target = make("adopt")
     await target.open()
     await target.save(b"none")
@@ -117,7 +117,7 @@ async def test_an_import_that_fails_leaves_the_list_as_it_was(make: Callable[...
     assert paths(make()) == ["/docs", "/docs/private", "/index", "/theirs"]
 
 
-def test_what_cannot_be_listed_is_not_adopted(tmp_path: Path) -> None:
+def test_a_target_that_cannot_be_listed_is_not_adopted(tmp_path: Path) -> None:
     (tmp_path / "out").symlink_to("/etc")
 
     async def scenario() -> None:
@@ -129,7 +129,7 @@ def test_what_cannot_be_listed_is_not_adopted(tmp_path: Path) -> None:
     asyncio.run(scenario())
 
 
-def test_too_many_entries_are_not_adopted() -> None:
+def test_a_target_with_too_many_entries_is_not_adopted() -> None:
     store = MemoryStore()
     node = store.tree["/"]
     store.tree.update({f"/{number}": node for number in range(FOUND_MAX + 1)})
@@ -137,7 +137,7 @@ def test_too_many_entries_are_not_adopted() -> None:
         asyncio.run(Target(MemoryRepository(store), "adopt").open())
 
 
-def test_a_list_that_is_damaged_is_named() -> None:
+def test_the_error_names_a_damaged_list_of_adopted_content() -> None:
     store = MemoryStore(ledger=MARK + b"\0" * 7 + b"\x03abc" + b"ledger")
     with pytest.raises(RepositoryUnavailable, match="damaged"):
         asyncio.run(Target(MemoryRepository(store)).open())
@@ -169,7 +169,7 @@ async def contents(repository: Repository) -> dict[str, tuple[EntryKind, bytes]]
 
 
 @pytest.mark.parametrize("seed", range(60))
-def test_found_content_and_packages_do_not_meet(seed: int) -> None:
+def test_adopted_content_and_packages_do_not_affect_each_other(seed: int) -> None:
     async def scenario() -> None:
         rng = Random(seed)
         store, empty = MemoryStore(), MemoryRepository()

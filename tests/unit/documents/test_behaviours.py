@@ -13,25 +13,25 @@ def test_no_behaviour_has_both_a_test_and_a_reason_to_have_none() -> None:
     assert [row.name for row in behaviours() if row.name in tests and row.reason] == []
 
 
-def test_every_mark_names_a_behaviour() -> None:
+def test_every_marker_names_a_behaviour() -> None:
     known = {row.name for row in behaviours()}
     assert {name: tests for name, tests in marks().items() if name not in known} == {}
 
 
-def test_none_is_left_out_of_the_numbering() -> None:
+def test_the_numbering_has_no_gaps() -> None:
     for letter in PARTS:
         numbers = [int(row.name[1:]) for row in behaviours() if row.name[0] == letter]
         assert numbers == list(range(1, len(numbers) + 1))
 
 
-def test_whatever_the_original_does_worse_is_said_beside_what_callboard_does() -> None:
+def test_every_improvement_on_the_original_is_documented() -> None:
     def both(row: Behaviour) -> bool:
         return bool(row.was and row.text)
 
     assert all(both(row) for row in behaviours() if row.name.startswith("W"))
 
 
-def test_the_page_is_what_the_marks_say_and_nothing_on_it_is_red() -> None:
+def test_the_page_matches_the_markers_and_nothing_on_it_is_red() -> None:
     text = PAGE.read_text(encoding="utf-8")
     assert text == page(states(text)), "run make behaviours"
     assert RED not in states(text).values()

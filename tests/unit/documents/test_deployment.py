@@ -53,7 +53,7 @@ def test_callboard_understands_every_command(name: str) -> None:
     assert understood(SERVICES[name]["command"]) in ("publisher", "subscriber")
 
 
-def test_a_command_that_callboard_does_not_know_would_be_noticed() -> None:
+def test_the_check_finds_an_unknown_command() -> None:
     with pytest.raises(KeyError, match="subscribr"):
         understood(["run", "subscribr", "x"])
     with pytest.raises(Exception, match="No such option: --intoo"):
@@ -77,14 +77,14 @@ def test_the_servers_in_the_urls_are_services_and_their_profiles_exist() -> None
     assert profiles == set(re.findall(r"--profile (\w+)", USAGE)) == {"kafka", "s3"}
 
 
-def test_whoever_is_waited_for_is_there_and_can_be_waited_for() -> None:
+def test_services_that_others_wait_for_exist_and_have_a_health_check() -> None:
     for service in SERVICES.values():
         for other, how in service.get("depends_on", {}).items():
             assert how["condition"] != "service_healthy" or "healthcheck" in SERVICES[other]
             assert how.get("required", True) or "profiles" in SERVICES[other]
 
 
-def test_volumes_are_declared_and_those_of_callboard_belong_to_its_user() -> None:
+def test_volumes_are_declared_and_the_user_of_callboard_owns_its_own() -> None:
     mounts = {name: [text.split(":") for text in service.get("volumes", ())] for name, service in SERVICES.items()}
     named = {mount[0] for each in mounts.values() for mount in each if not mount[0].startswith(".")}
     assert named == COMPOSE["volumes"].keys()
@@ -94,7 +94,7 @@ def test_volumes_are_declared_and_those_of_callboard_belong_to_its_user() -> Non
     assert "--owner callboard --group callboard /var/lib/callboard-blobs" in DOCKERFILE
 
 
-def test_the_image_is_built_from_what_is_there_and_can_talk_to_every_server() -> None:
+def test_the_image_is_built_from_existing_files_with_the_clients_of_all_servers() -> None:
     build = COMPOSE["x-callboard"]["build"]
     assert (DEPLOY / build["context"] / build["dockerfile"]).samefile(DEPLOY / "Dockerfile")
     for line in re.findall(r"^COPY (?!--from)(.+) \S+$", DOCKERFILE, re.MULTILINE):
@@ -107,7 +107,7 @@ def test_the_image_is_built_from_what_is_there_and_can_talk_to_every_server() ->
     assert understood([health]) == "status"
 
 
-def test_the_units_command_is_understood() -> None:
+def test_callboard_understands_the_command_of_the_systemd_unit() -> None:
     unit = (DEPLOY / "systemd" / "callboard-subscriber@.service").read_text(encoding="utf-8")
     (words,) = re.findall(r"^ExecStart=\S+/callboard (.+)$", unit, re.MULTILINE)
     assert understood(words.replace("%i", "edge-1").split()) == "subscriber"

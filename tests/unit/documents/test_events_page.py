@@ -16,7 +16,7 @@ def shown(language: str) -> str:
     return block
 
 
-def test_the_service_that_is_shown_runs(tmp_path):
+def test_the_service_on_the_page_runs(tmp_path):
     done = subprocess.run(
         [sys.executable, "-c", shown("python")], cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False
     )
@@ -25,11 +25,11 @@ def test_the_service_that_is_shown_runs(tmp_path):
     assert [line.strip() for line in lines] == ["imported ADD / edge-1", "distributed ADD /"]
 
 
-def test_every_kind_is_told():
+def test_every_kind_of_event_is_documented():
     assert re.findall(r"^\| `(\w+)` \|", TEXT, re.MULTILINE) == list(KINDS)
 
 
-def test_the_record_that_is_shown_is_what_is_written():
+def test_the_record_on_the_page_is_what_callboard_writes():
     event = PackageEvent(
         kind="failed", publisher="site", package_id="p-1", offset=7, dedup_key="failed/site/p-1/edge-1/0b7f/3",
         log_id="l-1", time_ns=1_700_000_000_000_000_000, paths=("/a",), request="ADD", user="ann", length=132,

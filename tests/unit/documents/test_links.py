@@ -40,19 +40,19 @@ def dead_names(page: Path, text: str) -> Iterator[str]:
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
-def test_every_link_and_every_file_that_is_named_leads_somewhere(page: Path) -> None:
+def test_every_link_and_every_named_file_leads_somewhere(page: Path) -> None:
     text = page.read_text(encoding="utf-8")
     assert [*dead_links(page, text), *dead_names(page, text)] == []
 
 
-def test_a_dead_link_would_be_noticed() -> None:
+def test_the_check_finds_a_dead_link() -> None:
     page = ROOT / "README.md"
     text = "[a](docs/nothing.md) [b](STYLE.md#nothing) [c](STYLE.md#tests) `tests/nothing.py` `actors/worlds/world.py`"
     assert list(dead_links(page, text)) == ["docs/nothing.md", "STYLE.md#nothing"]
     assert list(dead_names(page, text)) == ["tests/nothing.py"]
 
 
-def test_the_files_that_the_architecture_names_are_there() -> None:
+def test_the_files_named_in_the_architecture_exist() -> None:
     page = (ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8")
     named = {path for path in re.findall(r"`([a-z_]+/[\w./]*)`", page) if not path.startswith("docs/")}
     assert len(named) > 30

@@ -42,22 +42,22 @@ def commands(group, *words: str) -> Iterator[str]:
             yield " ".join(("callboard", *words, name))
 
 
-def test_the_settings_are_told_with_their_defaults_and_their_meaning():
+def test_the_settings_are_documented_with_defaults_and_meaning():
     table = TEXT.partition("| key | default | meaning |\n|---|---|---|\n")[2].partition("\n\n")[0]
     assert table.splitlines() == list(settings(Config))
 
 
 @pytest.mark.parametrize("command", list(commands(typer.main.get_command(app))))
-def test_every_command_is_told(command):
+def test_every_command_is_documented(command):
     assert f"`{command}" in TEXT
 
 
-def test_every_exit_code_is_told():
+def test_every_exit_code_is_documented():
     codes = {value for name, value in vars(exit_codes).items() if name.isupper() and isinstance(value, int)}
     assert {int(code) for code in re.findall(r"^\| (\d+) \|", TEXT, re.MULTILINE)} == codes
 
 
-def test_every_state_and_every_liveness_is_told():
+def test_every_state_and_liveness_is_documented():
     for name in (*State.__members__, *Liveness.__members__):
         assert f"| `{name.lower()}` |" in TEXT
 
@@ -81,7 +81,7 @@ def lines_logged() -> Iterator[tuple[str, set[str]]]:
             yield from ((name, levels) for name in constants(node.args[:1]) if EVENT.fullmatch(name))
 
 
-def test_the_log_lines_that_are_told_are_logged_and_every_error_is_told():
+def test_documented_log_lines_are_logged_and_every_error_is_documented():
     rows = re.findall(r"^\| (info|warning|error) \| (.*?) \|", TEXT, re.MULTILINE)
     told = {(name, level) for level, names in rows for name in re.findall(r"`(.*?)`", names)}
     logged = list(lines_logged())

@@ -140,35 +140,35 @@ OPTIONS = [
 ]  # fmt: skip
 
 
-def test_the_places_of_a_board_may_be_paths(tmp_path: Path) -> None:
+def test_addresses_of_a_board_may_be_path_objects(tmp_path: Path) -> None:
     board = Callboard(blobs=tmp_path / "blobs", archive=tmp_path / "archive")
     assert (board.settings.blobs, board.settings.blobs_for) == (str(tmp_path / "blobs"), str(tmp_path / "archive"))
     assert Callboard(Path("x")).settings.log == "x"
 
 
 @pytest.mark.parametrize(("option", "value"), SUBSCRIBER, ids=str)
-def test_an_option_of_a_subscriber_that_makes_no_sense_is_refused_by_its_name(option: str, value: Any) -> None:
+def test_an_invalid_option_of_a_subscriber_is_refused_by_name(option: str, value: Any) -> None:
     options: Any = {option: value}
     with pytest.raises(ConfigError, match=rf"^{option}.* should be "):
         Callboard("memory:").subscriber("edge-1", "./out", **options)
 
 
 @pytest.mark.parametrize(("option", "value"), PUBLISHING, ids=str)
-def test_how_publishers_ship_is_checked_when_it_is_said(option: str, value: Any) -> None:
+def test_options_of_publishers_are_checked_when_they_are_given(option: str, value: Any) -> None:
     options: Any = {option: value}
     with pytest.raises(ConfigError, match=rf"^{option}.* should be "):
         Publishing(**options)
 
 
 @pytest.mark.parametrize(("option", "value"), BOARD, ids=str)
-def test_an_option_of_a_board_that_makes_no_sense_is_refused(option: str, value: Any) -> None:
+def test_an_invalid_option_of_a_board_is_refused(option: str, value: Any) -> None:
     options: Any = {"log": "memory:"} | {option: value}
     with pytest.raises(ConfigError, match=rf"^{option}.* should be |cannot be the name of a topic"):
         Callboard(**options)
 
 
 @pytest.mark.parametrize("name", ["", " ", "a/b", "a\nb", "a\0", "x" * 101, 7, None, b"edge", "\u202eegde", "\udc80"])
-def test_a_name_that_cannot_be_shown_is_no_name(name: Any) -> None:
+def test_an_unprintable_name_is_refused(name: Any) -> None:
     board = Callboard("memory:")
     for give in (lambda: board.subscriber(name, "./out"), lambda: board.publisher(name)):
         with pytest.raises(ConfigError, match=r"^name is .* should be a name"):
@@ -185,7 +185,7 @@ KINDS: dict[str, Callable[..., Of]] = {
 }
 
 
-def test_an_option_of_a_request_that_makes_no_sense_is_refused_before_a_publisher_starts() -> None:
+def test_an_invalid_option_of_a_request_is_refused_before_a_publisher_starts() -> None:
     async def scenario() -> None:
         async with Callboard("memory:") as board:
             of = board.publisher("site")
@@ -271,7 +271,7 @@ ASKED: list[tuple[str, Callable[[Callboard], Any]]] = [
 ]
 
 
-def test_what_is_asked_of_a_board_is_checked_before_an_actor_starts() -> None:
+def test_arguments_of_queries_are_checked_before_an_actor_starts() -> None:
     async def scenario() -> None:
         async with Callboard("memory:") as board:
             for argument, ask in ASKED:
@@ -289,7 +289,7 @@ def test_what_is_asked_of_a_board_is_checked_before_an_actor_starts() -> None:
     asyncio.run(scenario())
 
 
-def test_an_option_that_there_is_not_is_no_option_in_silence() -> None:
+def test_an_unknown_option_is_not_ignored_silently() -> None:
     async def scenario() -> None:
         async with Callboard("memory:") as board:
             with pytest.raises(TypeError, match="there is no 'recipient'; did you mean recipients"):
@@ -314,12 +314,12 @@ def test_every_option_has_its_rule() -> None:
     assert {option for option, _ in BOARD} == {*boards.OPTIONS, "publishing"}
 
 
-def test_a_collection_may_be_anything_that_can_be_gone_through_once() -> None:
+def test_any_iterable_is_accepted_as_a_collection() -> None:
     taken = requests.request({"paths": (path for path in ("/a", "/b"))}, {"recipients": {"edge-1"}})
     assert taken == {"paths": ("/a", "/b"), "recipients": ("edge-1",)}
 
 
-def test_an_endless_collection_is_too_long() -> None:
+def test_an_endless_collection_is_refused_as_too_long() -> None:
     def endless() -> Any:
         while True:
             yield "edge-1"
@@ -328,7 +328,7 @@ def test_an_endless_collection_is_too_long() -> None:
         requests.request({}, {"recipients": endless()})
 
 
-def test_a_value_is_shown_short_and_without_what_cannot_be_printed() -> None:
+def test_a_value_is_shown_shortened_and_escaped() -> None:
     assert shown("x" * 1000) == "'" + "x" * 27 + "..." + "x" * 28 + "'"
     assert shown("\x1b[2J\u202e") == r"'\x1b[2J\u202e'"
     assert shown(10**5000) == "16610 bits long"

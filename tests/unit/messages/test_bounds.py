@@ -22,7 +22,7 @@ SAID = DiscoveryMessage(
 )
 
 
-def test_what_the_door_lets_in_is_read() -> None:
+def test_the_decoder_accepts_what_the_door_accepts() -> None:
     assert limits.NAME_CHARS_MAX <= limits.ID_CHARS_MAX <= bounds.ID_CHARS_MAX
     assert max(limits.TEXT_CHARS_MAX, limits.PLACE_CHARS_MAX, limits.ID_CHARS_MAX) <= bounds.TEXT_CHARS_MAX
     assert max(limits.NAMES_MAX, limits.FOLLOWS_MAX) <= bounds.NAMES_MAX
@@ -39,7 +39,7 @@ def test_what_the_door_lets_in_is_read() -> None:
 
 
 @pytest.mark.parametrize("text", ["\0", "a\nb", "\x7f", "x" * 1001])
-def test_what_is_no_id_makes_no_message_and_is_told_by_its_digest(text: str) -> None:
+def test_an_invalid_id_makes_no_message_and_is_named_by_its_digest(text: str) -> None:
     with pytest.raises(Undecodable, match=r"PackageMessage\.package_id"):
         bounded(replaced(PACKAGE, package_id=text))
     assert fitted(replaced(PACKAGE, package_id=text)).package_id == bounds.digest(text)
@@ -49,13 +49,13 @@ def test_what_is_no_id_makes_no_message_and_is_told_by_its_digest(text: str) -> 
     assert bounded(fitted(nested)) == fitted(nested)
 
 
-def test_names_that_are_too_many_make_no_message() -> None:
+def test_too_many_names_make_no_message() -> None:
     follows = replaced(SAID.configuration, follows=("a",) * (bounds.NAMES_MAX + 1))
     with pytest.raises(Undecodable, match="10001 names, and the limit is 10000"):
         bounded(replaced(SAID, configuration=follows))
 
 
-def test_prose_that_is_too_long_says_how_much_is_left_out() -> None:
+def test_text_that_is_too_long_is_cut_with_a_note() -> None:
     line = LogMessage(publisher="site", subscriber_instance="i", subscriber="edge-1", message="x" * 50_000)
     read = bounded(line).message
     assert len(read) <= bounds.TEXT_CHARS_MAX

@@ -74,7 +74,7 @@ any_event = st.sampled_from(sorted(EVENTS.values(), key=lambda cls: cls.__name__
 @pytest.mark.parametrize("cls", EVENTS.values(), ids=EVENTS)
 @settings(max_examples=10, deadline=None)
 @given(data=st.data())
-def test_what_is_encoded_is_decoded(cls: type[Event], data: st.DataObject) -> None:
+def test_encoding_and_decoding_gives_an_equal_event(cls: type[Event], data: st.DataObject) -> None:
     event = data.draw(events(cls))
 
     assert decode(cls, encode(event)) == event
@@ -82,7 +82,7 @@ def test_what_is_encoded_is_decoded(cls: type[Event], data: st.DataObject) -> No
 
 
 @pytest.mark.parametrize("cls", EVENTS.values(), ids=EVENTS)
-def test_the_schema_says_what_the_class_says(cls: type[Event]) -> None:
+def test_schema_and_class_have_the_same_fields(cls: type[Event]) -> None:
     schema = codec._plan(cls).message.DESCRIPTOR
     names = [field.name for field in fields(cls) if field.name != "unknown"]
 
@@ -95,7 +95,7 @@ def test_the_schema_says_what_the_class_says(cls: type[Event]) -> None:
 
 
 @pytest.mark.parametrize("cls", EVENTS.values(), ids=EVENTS)
-def test_a_field_without_a_default_is_demanded_and_no_other(cls: type[Event]) -> None:
+def test_exactly_the_fields_without_a_default_are_required(cls: type[Event]) -> None:
     repeated = {name for name, kind in get_type_hints(cls).items() if get_origin(kind) is tuple}
     without_default = {field.name for field in fields(cls) if field.default is MISSING} - repeated
     needed_by_the_original = {"format"} if cls is PackageMessage else set()
@@ -105,7 +105,7 @@ def test_a_field_without_a_default_is_demanded_and_no_other(cls: type[Event]) ->
 
 @settings(max_examples=300, deadline=None)
 @given(cls=st.sampled_from(list(EVENTS.values())), data=st.binary(max_size=64))
-def test_any_bytes_are_an_event_or_undecodable(cls: type[Event], data: bytes) -> None:
+def test_arbitrary_bytes_are_an_event_or_undecodable(cls: type[Event], data: bytes) -> None:
     try:
         event = decode(cls, data)
     except Undecodable:
@@ -127,7 +127,7 @@ def test_damaged_bytes_are_an_event_or_undecodable(event: Event, data: st.DataOb
     assert decode(type(event), encode(found)) == found
 
 
-def test_truncated_bytes_never_pass_for_the_whole() -> None:
+def test_truncated_bytes_are_never_decoded_as_the_whole() -> None:
     whole = encode(ADD)
 
     for length in range(len(whole)):
@@ -138,7 +138,7 @@ def test_truncated_bytes_never_pass_for_the_whole() -> None:
 
 
 @pytest.mark.parametrize("name", ["publisher_instance", "package_id", "kind", "format"])
-def test_a_package_without_what_it_needs_cannot_be_decoded(name: str) -> None:
+def test_a_package_without_a_required_field_cannot_be_decoded(name: str) -> None:
     message = codec._plan(PackageMessage).message.FromString(encode(ADD))
     message.ClearField(name)
 
@@ -146,19 +146,19 @@ def test_a_package_without_what_it_needs_cannot_be_decoded(name: str) -> None:
         decode(PackageMessage, message.SerializeToString())
 
 
-def test_a_kind_of_the_future_cannot_be_decoded() -> None:
+def test_an_unknown_kind_cannot_be_decoded() -> None:
     future = encode(ADD).replace(bytes.fromhex("2000"), bytes.fromhex("2063"))
 
     with pytest.raises(Undecodable, match=r"^PackageMessage\.kind is 99, which this version does not know"):
         decode(PackageMessage, future)
 
 
-def test_a_kind_of_the_future_counts_also_behind_a_known_one() -> None:
+def test_an_unknown_kind_counts_even_after_a_known_one() -> None:
     with pytest.raises(Undecodable, match=r"PackageMessage\.kind is 99"):
         decode(PackageMessage, encode(ADD) + bytes.fromhex("2063"))
 
 
-def test_a_status_of_the_future_cannot_be_decoded_even_inside_another_event() -> None:
+def test_an_unknown_status_cannot_be_decoded_even_inside_another_event() -> None:
     status = PackageStatusMessage(
         subscriber_instance="s-1", subscriber="edge", publisher="site", offset=7, status=Status.IMPORTED
     )
@@ -168,7 +168,7 @@ def test_a_status_of_the_future_cannot_be_decoded_even_inside_another_event() ->
         decode(Ledger, ledger.replace(bytes.fromhex("2802"), bytes.fromhex("2863")))
 
 
-def test_a_state_of_the_future_is_passed_on_though_not_understood() -> None:
+def test_an_unknown_state_is_kept_when_its_event_is_encoded_again() -> None:
     announcement = DiscoveryMessage(
         subscriber_instance="s-1",
         subscriber="edge",
@@ -183,7 +183,7 @@ def test_a_state_of_the_future_is_passed_on_though_not_understood() -> None:
 
 
 @pytest.mark.proves("W1")
-def test_fields_of_the_future_are_passed_on() -> None:
+def test_unknown_fields_are_kept() -> None:
     group = bytes.fromhex("c33e0805c43e")
     fixed = bytes.fromhex("c93e0102030405060708cd3e01020304")
     future = encode(ADD) + FUTURE + group + fixed + bytes.fromhex("ca3e026869")
@@ -194,7 +194,7 @@ def test_fields_of_the_future_are_passed_on() -> None:
     assert encode(event) == future
 
 
-def test_fields_of_the_future_are_passed_on_inside_another_event() -> None:
+def test_unknown_fields_are_kept_inside_another_event() -> None:
     clear = decode(ClearCommand, encode(ClearCommand(offset=7)) + FUTURE)
     command = CommandMessage(subscriber_instance="s-1", subscriber="edge", clear=clear)
 
@@ -206,7 +206,7 @@ def test_fields_of_the_future_are_passed_on_inside_another_event() -> None:
 
 
 @pytest.mark.parametrize("content", [b"", b"x" * UNKNOWN_BYTES_MAX])
-def test_fields_of_the_future_that_are_far_too_many_are_refused_unread(content: bytes) -> None:
+def test_too_many_unknown_fields_are_refused_unread(content: bytes) -> None:
     told = encode(replace(ADD, content=content))
     most = UNKNOWN_BYTES_MAX // len(FUTURE)
     assert decode(PackageMessage, told + FUTURE * most).unknown == FUTURE * most
@@ -214,7 +214,7 @@ def test_fields_of_the_future_that_are_far_too_many_are_refused_unread(content: 
         decode(PackageMessage, told + FUTURE * (most + 1))
 
 
-def test_fields_of_the_future_make_an_event_a_different_one() -> None:
+def test_events_with_different_unknown_fields_are_not_equal() -> None:
     assert decode(PingMessage, FUTURE) != PingMessage()
 
 
@@ -224,7 +224,7 @@ def test_an_absent_event_stays_absent_and_an_empty_text_stays_empty() -> None:
     assert decode(CommandMessage, encode(command)) == command
 
 
-def test_defaults_cost_no_bytes() -> None:
+def test_default_values_take_no_bytes() -> None:
     assert encode(Ledger(instance="i")) == bytes.fromhex("0a0169")
 
 
@@ -234,12 +234,12 @@ def test_text_that_is_not_utf_8_cannot_be_decoded(field: str) -> None:
         decode(PackageMessage, encode(ADD) + bytes.fromhex(field))
 
 
-def test_a_name_that_no_message_has_cannot_be_decoded() -> None:
+def test_an_unknown_message_name_cannot_be_decoded() -> None:
     with pytest.raises(Undecodable, match="'Nothing'"):
         decode_any("Nothing", b"")
 
 
-def test_what_the_schema_cannot_hold_is_refused_by_the_writer() -> None:
+def test_values_outside_the_schema_are_refused_on_writing() -> None:
     with pytest.raises(ValueError, match="surrogates"):
         encode(Record(offset=0, time_ns=0, payload=b"", header_block=pack_headers((("name", "\ud800"),))))
     with pytest.raises(ValueError, match="range"):

@@ -26,11 +26,11 @@ def copy(tmp_path: Path) -> Path:
     return messages / "proto" / "generate.py"
 
 
-def test_the_committed_code_is_what_the_schemas_say() -> None:
+def test_the_committed_code_matches_the_schemas() -> None:
     assert run(GENERATE, "--check") == 0
 
 
-def test_a_schema_that_was_changed_shows(copy: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_check_finds_a_changed_schema(copy: Path, capsys: pytest.CaptureFixture[str]) -> None:
     schema = copy.with_name("ledger.proto")
     schema.write_text(schema.read_text().replace("= 15;", "= 99;"))
 
@@ -38,7 +38,7 @@ def test_a_schema_that_was_changed_shows(copy: Path, capsys: pytest.CaptureFixtu
     assert "ledger_pb2.py in" in capsys.readouterr().err
 
 
-def test_code_that_was_changed_or_left_over_shows(copy: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_check_finds_changed_or_superfluous_code(copy: Path, capsys: pytest.CaptureFixture[str]) -> None:
     generated = copy.parents[1] / "_pb"
     (generated / "old_pb2.py").write_text("")
     (generated / "record_pb2.py").unlink()

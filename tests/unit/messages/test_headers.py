@@ -46,7 +46,7 @@ def test_what_is_written_is_read(event: Event) -> None:
 
 
 @pytest.mark.proves("F7")
-def test_a_record_says_what_it_is() -> None:
+def test_a_record_is_described_by_its_headers() -> None:
     record = written(LINE, key="k", cause="r-1", traceparent="00-ab-cd-01", publisher="site")
 
     assert record.key == "k"
@@ -69,7 +69,7 @@ def test_a_package_can_be_told_from_a_foreign_one_by_its_headers() -> None:
 
 
 @pytest.mark.proves("F7")
-def test_a_reader_takes_any_of_the_types_it_expects() -> None:
+def test_a_reader_accepts_each_of_its_expected_types() -> None:
     assert open_record(reread(written(LINE)), (DiscoveryMessage, LogMessage)) == LINE
 
 
@@ -78,7 +78,7 @@ def test_a_newer_minor_version_is_read() -> None:
     assert open_record(reread(written(PACKAGE), version="1.99"), PackageMessage) == PACKAGE
 
 
-def test_a_newer_major_version_asks_for_an_upgrade() -> None:
+def test_a_newer_major_version_of_a_message_asks_for_an_upgrade() -> None:
     with pytest.raises(SchemaTooNew, match=r"offset 17 has schema version 2, .*upgrade"):
         open_record(reread(written(PACKAGE), version="2.0", type="Bundle"), PackageMessage)
 
@@ -98,19 +98,19 @@ def test_a_newer_major_version_asks_for_an_upgrade() -> None:
         ({"time_ns": "yesterday"}, "'time_ns' is 'yesterday'"),
     ],
 )
-def test_a_record_that_is_not_understood_says_which_and_why(changed: dict[str, str | None], problem: str) -> None:
+def test_the_error_for_an_unknown_record_says_which_and_why(changed: dict[str, str | None], problem: str) -> None:
     with pytest.raises(Undecodable, match="the record at offset 17 cannot be decoded: ") as caught:
         open_record(reread(written(PACKAGE), **changed), (PackageMessage, CommandMessage))
     assert problem in str(caught.value)
 
 
-def test_a_damaged_record_says_which_and_why() -> None:
+def test_the_error_for_a_damaged_record_says_which_and_why() -> None:
     with pytest.raises(Undecodable, match=r"offset 17 cannot be decoded: PackageMessage\.\w+ is missing"):
         open_record(read(b"", written(PACKAGE).headers), PackageMessage)
 
 
 @pytest.mark.parametrize("claim", [{"length": 2**63 - 1}, {"length": -1}, {"entries": 2**32}, {"entries": -5}], ids=str)
-def test_a_package_that_claims_what_nothing_can_have_is_not_believed(claim: dict[str, int]) -> None:
+def test_a_package_with_impossible_figures_is_refused(claim: dict[str, int]) -> None:
     record = reread(written(replace(PACKAGE, **claim)))  # type: ignore[arg-type]
 
     with pytest.raises(Undecodable, match=f"offset 17 .* claims the {next(iter(claim))}"):
@@ -130,7 +130,7 @@ blocks = st.lists(st.tuples(names, values)).map(tuple).map(pack_headers) | st.bi
 
 
 @given(block=blocks, payload=st.binary(max_size=30))
-def test_any_record_is_an_event_or_a_named_problem(block: bytes, payload: bytes) -> None:
+def test_any_record_is_an_event_or_a_documented_error(block: bytes, payload: bytes) -> None:
     record = Record(offset=17, time_ns=456, payload=payload, header_block=block)
     try:
         event = open_record(record, (PackageMessage, PackageDistributedMessage, PingMessage))
@@ -152,7 +152,7 @@ headers_of_any_kind = st.builds(
 
 @pytest.mark.proves("F8")
 @given(headers=headers_of_any_kind)
-def test_headers_come_back_as_they_were(headers: RecordHeaders) -> None:
+def test_headers_are_read_as_they_were_written(headers: RecordHeaders) -> None:
     assert RecordHeaders.parse(headers.to_pairs()) == headers
 
 
@@ -161,7 +161,7 @@ def test_headers_are_unpacked_as_they_were_packed(headers: Headers) -> None:
     assert unpack_headers(pack_headers(headers)) == headers
 
 
-def test_of_headers_that_are_far_too_many_the_first_are_read() -> None:
+def test_of_too_many_headers_only_the_first_are_read() -> None:
     block = pack_headers((*((f"h{number}", "x") for number in range(HEADERS_MAX)), ("late", "x")))
     record = Record(offset=1, time_ns=1, payload=b"", header_block=block)
     assert len(record.headers) == HEADERS_MAX

@@ -55,7 +55,7 @@ def test_no_field_of_an_event_can_be_set_or_deleted(cls: type[Event]) -> None:
 
 
 @every_class
-def test_a_changed_copy_is_what_dataclasses_make_of_it(cls: type[Event]) -> None:
+def test_a_changed_copy_equals_that_of_dataclasses_replace(cls: type[Event]) -> None:
     event = filled(cls)
 
     for field in fields(cls):
@@ -65,7 +65,7 @@ def test_a_changed_copy_is_what_dataclasses_make_of_it(cls: type[Event]) -> None
 
 
 @pytest.mark.parametrize("value", MUTABLE, ids=lambda value: type(value).__name__)
-def test_a_changed_copy_takes_nothing_that_can_change(value: Any) -> None:
+def test_a_changed_copy_refuses_mutable_values(value: Any) -> None:
     with pytest.raises(TypeError):
         replaced(PingMessage(), unknown=value)
 
@@ -76,7 +76,7 @@ def test_a_changed_copy_has_no_other_fields() -> None:
 
 
 @every_class
-def test_an_event_takes_no_further_attribute(cls: type[Event]) -> None:
+def test_an_event_accepts_no_further_attribute(cls: type[Event]) -> None:
     event = filled(cls)
 
     with pytest.raises((FrozenInstanceError, TypeError, AttributeError)):
@@ -97,7 +97,7 @@ def test_nothing_inside_an_event_can_be_changed(cls: type[Event]) -> None:
 
 
 @every_class
-def test_an_event_refuses_what_can_change(cls: type[Event]) -> None:
+def test_an_event_refuses_mutable_values(cls: type[Event]) -> None:
     values = {field.name: getattr(filled(cls), field.name) for field in fields(cls)}
 
     for name in values:
@@ -107,7 +107,7 @@ def test_an_event_refuses_what_can_change(cls: type[Event]) -> None:
 
 
 @every_class
-def test_every_event_checks_itself_and_can_be_a_key(cls: type[Event]) -> None:
+def test_every_event_validates_its_fields_and_is_hashable(cls: type[Event]) -> None:
     assert cls.__post_init__ is Event.__post_init__
     assert {filled(cls): 1}[filled(cls)] == 1
 
@@ -120,7 +120,7 @@ def test_a_copy_of_an_event_is_equal(cls: type[Event]) -> None:
     assert pickle.loads(pickle.dumps(event)) == event
 
 
-def test_a_class_of_events_that_could_change_makes_none() -> None:
+def test_a_mutable_class_cannot_be_an_event() -> None:
     class Loose(PingMessage):
         pass
 

@@ -25,7 +25,7 @@ def test_what_is_written_is_read(event: PackageDistributedMessage) -> None:
     assert decode_json(encode_json(event)) == event
 
 
-def test_properties_of_the_future_and_null_paths_are_read() -> None:
+def test_unknown_properties_and_null_paths_are_read() -> None:
     data = b'{"pubAgentName": "site", "packageId": "p", "paths": null, "offset": 7, "more": {}}'
 
     assert decode_json(data) == PackageDistributedMessage(publisher="site", package_id="p", offset=7)
@@ -45,13 +45,13 @@ def test_properties_of_the_future_and_null_paths_are_read() -> None:
         (b'{"pubAgentName": "site", "packageId": "p", "offset": 7, "deepPaths": [1]}', "deepPaths is [1]"),
     ],
 )
-def test_what_is_not_such_an_event_says_why(data: bytes, problem: str) -> None:
+def test_the_error_for_invalid_json_says_why(data: bytes, problem: str) -> None:
     with pytest.raises(Undecodable) as caught:
         decode_json(data)
     assert problem in str(caught.value)
 
 
 @given(data=st.binary(max_size=40))
-def test_any_bytes_are_an_event_or_undecodable(data: bytes) -> None:
+def test_arbitrary_bytes_are_an_event_or_undecodable(data: bytes) -> None:
     with pytest.raises(Undecodable):
         decode_json(data)

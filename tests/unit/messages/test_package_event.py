@@ -52,12 +52,12 @@ DISTRIBUTED = PackageEvent(
 
 
 @given(event=events)
-def test_an_event_comes_back_as_it_was(event: PackageEvent) -> None:
+def test_an_event_is_read_as_it_was_written(event: PackageEvent) -> None:
     assert open_event(event_record(event, 5, "site/i").at(1, 2)) == event
 
 
 @pytest.mark.proves("F66")
-def test_a_distributed_event_is_the_message_that_consumers_of_the_original_know() -> None:
+def test_a_distributed_event_has_the_format_of_the_original() -> None:
     record = event_record(DISTRIBUTED, 5, "site/i").at(3, 4)
     assert record.header("type") == "PackageDistributedMessage"
     known = {"pubAgentName": "site", "packageId": "p-1", "deepPaths": ["/a"], "paths": ["/a", "/ü"], "offset": 7}
@@ -79,7 +79,7 @@ def test_a_message_of_the_original_is_an_event_without_a_key() -> None:
     )
 
 
-def test_marks_come_back_as_they_were_and_are_no_message_of_the_original() -> None:
+def test_marks_are_read_as_written_and_are_no_message_of_the_original() -> None:
     marks = EventMarks(publisher="site", marks=(Mark(kind="failed", log_id="L", offset=7),))
     record = event_record(marks, 5, "site/i").at(1, 2)
     assert open_event(record) == marks
@@ -87,7 +87,7 @@ def test_marks_come_back_as_they_were_and_are_no_message_of_the_original() -> No
         open_record(record, PackageDistributedMessage)
 
 
-def test_events_are_keyed_by_what_they_tell_and_marks_are_not() -> None:
+def test_events_have_a_key_made_of_their_content_and_marks_have_none() -> None:
     assert event_record(DISTRIBUTED, 5, "one/i").key == event_record(DISTRIBUTED, 6, "two/j").key != ""
     assert event_record(EventMarks(publisher="site", marks=()), 5, "one/i").key == ""
 
@@ -97,7 +97,7 @@ def test_events_are_keyed_by_what_they_tell_and_marks_are_not() -> None:
     [("PackageEvent", b"{"), ("PackageEvent", b"[]"), ("EventMarks", b'{"marks": 3}'), ("EventMarks", b"\xff"),
      ("Other", b"{}")],
 )  # fmt: skip
-def test_what_is_no_event_cannot_be_decoded_and_says_where(kind: str, payload: bytes) -> None:
+def test_an_invalid_event_cannot_be_decoded_and_the_error_says_where(kind: str, payload: bytes) -> None:
     record = NewRecord(payload=payload, headers=(("type", kind), ("version", "1.1"))).at(8, 0)
     with pytest.raises(Undecodable, match="offset 8"):
         open_event(record)

@@ -8,7 +8,7 @@ from callboard.errors import ConfigError
 from callboard.messages.topics import Topics, control_topic
 
 
-def test_topics_stand_behind_the_prefix() -> None:
+def test_topic_names_begin_with_the_prefix() -> None:
     assert Topics.with_prefix() == Topics.with_prefix("callboard")
     assert astuple(Topics.with_prefix("blue")) == (
         "blue.package",
@@ -20,7 +20,7 @@ def test_topics_stand_behind_the_prefix() -> None:
 
 
 @pytest.mark.parametrize("prefix", ["", "Blue", "a/b", "-a", ".a", "a b", "ä", "a" * 80, "a\n"])
-def test_a_prefix_that_makes_no_name_is_refused(prefix: str) -> None:
+def test_a_prefix_that_gives_invalid_names_is_refused(prefix: str) -> None:
     with pytest.raises(ConfigError, match="cannot be the name of a topic; use"):
         Topics.with_prefix(prefix)
 
@@ -33,12 +33,12 @@ def test_the_longest_name_has_81_characters() -> None:
         Topics.with_prefix(longest + "a")
 
 
-def test_two_topics_of_one_name_are_refused() -> None:
+def test_two_topics_with_the_same_name_are_refused() -> None:
     with pytest.raises(ConfigError, match="rename one"):
         Topics(package="a", status="b", discovery="c", command="d", event="a")
 
 
-def test_the_control_topic_stands_behind_the_prefix_apart_from_those_that_every_board_has() -> None:
+def test_the_control_topic_has_the_prefix_but_is_not_among_the_topics_of_every_board() -> None:
     assert control_topic("blue") == "blue.topology"
     assert control_topic() not in astuple(Topics.with_prefix())
     with pytest.raises(ConfigError, match="cannot be the name of a topic; use"):

@@ -19,13 +19,13 @@ def test_a_test_above_its_share_of_processor_time_fails():
         next(call)
 
 
-def test_one_that_only_waited_passes():
+def test_a_test_that_only_waited_passes():
     call = Budget(0.05).pytest_runtest_call()
     next(call)
     assert next(call, "passed") == "passed"
 
 
-def test_the_time_of_its_processes_counts():
+def test_the_time_of_child_processes_counts():
     before = spent_s()
     subprocess.run([sys.executable, "-c", "sum(range(5_000_000))"], check=True)
     assert spent_s() > before

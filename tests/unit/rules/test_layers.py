@@ -59,18 +59,18 @@ def verdicts(tmp_path_factory: pytest.TempPathFactory) -> str:
     return done.stdout + done.stderr
 
 
-def test_every_contract_has_an_import_that_breaks_it():
+def test_every_contract_has_an_example_that_breaks_it():
     options = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["importlinter"]
     assert {contract["name"] for contract in options["contracts"]} == set(FORBIDDEN)
 
 
 @pytest.mark.parametrize("name", FORBIDDEN)
-def test_the_contract_is_broken_by_what_it_forbids(verdicts: str, name: str):
+def test_a_forbidden_import_breaks_the_contract(verdicts: str, name: str):
     assert f"{name} BROKEN" in verdicts, verdicts
 
 
 @pytest.mark.parametrize(("importer", "imported"), [*FORBIDDEN.values(), *MORE])
-def test_the_import_is_named(verdicts: str, importer: str, imported: str):
+def test_the_report_names_the_import(verdicts: str, importer: str, imported: str):
     external = imported.partition(".")[0]
     told = imported if external == "callboard" else external
     assert f"{importer} -> {told} (l." in verdicts, verdicts

@@ -17,11 +17,11 @@ assert not [name for name in sys.modules if name.startswith("callboard.pipeline"
 """
 
 
-def test_nothing_of_the_core_imports_the_pipeline_or_what_it_needs():
+def test_the_core_imports_neither_the_pipeline_nor_its_dependencies():
     subprocess.run([sys.executable, "-c", IMPORTS], check=True)
 
 
-def test_a_missing_package_is_answered_with_the_command_that_installs_it(monkeypatch):
+def test_the_error_for_a_missing_package_shows_the_command_that_installs_it(monkeypatch):
     for name in [name for name in sys.modules if name.startswith("callboard.pipeline")]:
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, "pyspark", None)
@@ -31,7 +31,7 @@ def test_a_missing_package_is_answered_with_the_command_that_installs_it(monkeyp
 
 @pytest.mark.spark
 @pytest.mark.parametrize("environ", [{"PATH": ""}, {"PATH": "/usr/bin", "JAVA_HOME": "/nowhere"}])
-def test_missing_java_is_answered_with_what_to_install(environ):
+def test_the_error_for_missing_java_says_what_to_install(environ):
     from callboard.pipeline.session import check_java
 
     with pytest.raises(ConfigError, match="install Java 17"):

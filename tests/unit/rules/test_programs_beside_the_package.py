@@ -20,7 +20,7 @@ def imported(program: Path) -> Iterator[tuple[str, str]]:
 
 
 @pytest.mark.parametrize("program", PROGRAMS, ids=lambda path: path.relative_to(ROOT).as_posix())
-def test_what_a_program_imports_from_the_package_is_there(program: Path) -> None:
+def test_what_programs_import_from_the_package_exists(program: Path) -> None:
     gone = []
     for module, name in imported(program):
         if not hasattr(import_module(module), name):

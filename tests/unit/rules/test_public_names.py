@@ -20,14 +20,14 @@ def names_for_type_checkers() -> set[str]:
     return {name.name for node in ast.walk(block) if isinstance(node, ast.ImportFrom) for name in node.names}
 
 
-def test_the_names_for_type_checkers_are_those_of_the_module():
+def test_the_names_for_type_checkers_match_the_module():
     assert names_for_type_checkers() == {*callboard.__all__, "__version__"}
     for name in callboard.__all__:
         assert getattr(callboard, name).__name__ == name
         assert name in dir(callboard)
 
 
-def test_every_error_can_be_caught_by_its_name():
+def test_every_error_can_be_caught_by_its_public_name():
     told = {name for name, value in vars(errors).items() if getattr(value, "__module__", "") == errors.__name__}
     assert told <= set(callboard.__all__)
 
@@ -54,7 +54,7 @@ def classes(hint: Any) -> Iterator[type]:
                 yield from classes(inner)
 
 
-def test_all_that_a_method_takes_or_gives_has_a_public_name():
+def test_every_argument_and_result_type_has_a_public_name():
     met = {each.__name__ for hint in given_and_taken() for each in classes(hint)}
     assert {"Backoff", "BoardStatus", "CommandOptions", "HeldUp", "RetentionGate"} <= met
     assert met - set(callboard.__all__) == INTERNAL
@@ -64,7 +64,7 @@ INTERNAL = {"Agent", "BoardContext"}
 """What parts of the library give to each other."""
 
 
-def test_another_name_is_no_attribute():
+def test_an_unknown_name_is_no_attribute():
     with pytest.raises(AttributeError, match="has no attribute 'Board'"):
         callboard.Board  # noqa: B018
 

@@ -30,14 +30,14 @@ def order(name: str) -> dict[str, Any]:
     return {name: kind(**{field.name: AT for field in fields(kind) if field.default is MISSING})}
 
 
-def test_an_order_is_a_part_of_a_command_that_may_be_missing():
+def test_every_kind_of_command_is_an_optional_field():
     assert list(COMMANDS) == ["clear", "retry", "skip", "pause", "resume", "throttle", "verify"]
     for name in COMMANDS:
         assert list(CommandMessage(subscriber_instance="", subscriber="edge", **order(name)).kinds) == [name]
 
 
 @pytest.mark.parametrize("name", COMMANDS)
-def test_a_subscriber_obeys_or_refuses_every_order_and_knows_it(name: str):
+def test_a_subscriber_carries_out_or_refuses_every_kind_of_command(name: str):
     it = ImporterDriver(editable=True).arrive()
     it.order(command(4, **order(name)))
     it.save_all()
@@ -48,26 +48,26 @@ def test_a_subscriber_obeys_or_refuses_every_order_and_knows_it(name: str):
 
 
 @pytest.mark.parametrize("name", COMMANDS)
-def test_a_board_and_the_command_line_give_every_order(name: str):
+def test_a_board_and_the_command_line_can_send_every_kind_of_command(name: str):
     assert callable(getattr(Callboard, name))
     assert name in app.COMMANDS
     assert name in DONE or name == "verify"
 
 
 @pytest.mark.parametrize("name", COMMANDS)
-def test_every_order_is_named_where_records_are_listed(name: str):
+def test_every_kind_of_command_is_named_in_lists_of_records(name: str):
     message = CommandMessage(subscriber_instance="me", subscriber="edge", author="ann", **order(name))
     record = new_record(message, record_id="c", time_ns=1, producer="ann").at(1, 1)
     assert f"ann to edge: {name}" in in_a_line(record, message).about
 
 
-def test_every_message_of_the_topics_is_in_the_list_of_them():
+def test_every_message_of_the_topics_is_registered():
     messages = {cls for name, cls in vars(topic_messages).items() if name.endswith("Message")}
     assert messages - {PackageDistributedMessage} == {each.cls for each in ON_TOPICS}
     assert {each.topic for each in ON_TOPICS} <= {"", *SORTS}
 
 
-def test_every_message_of_the_control_topic_is_in_the_list_of_them_and_has_a_rule():
+def test_every_message_of_the_control_topic_is_registered_and_has_a_rule():
     assert {cls for name, cls in vars(control_messages).items() if name.endswith("Message")} == set(CONTROL_MESSAGES)
     assert set(RULES) | {control_messages.SnapshotMessage} == set(CONTROL_MESSAGES)
     assert all(issubclass(cls, MemberEvent) for cls in CONTROL_MESSAGES)

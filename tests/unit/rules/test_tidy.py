@@ -84,11 +84,11 @@ def test_the_repository_keeps_the_rule(rule: Rule):
 
 
 @pytest.mark.parametrize(("rule", "sources", "told"), PLANTED, ids=lambda value: getattr(value, "__name__", ""))
-def test_the_rule_finds_what_is_against_it(rule: Rule, sources: Sources, told: str):
+def test_the_rule_finds_a_violation(rule: Rule, sources: Sources, told: str):
     assert any(told in line for line in rule(sources)), rule(sources)
 
 
-def test_no_rule_is_left_out():
+def test_every_rule_is_tested():
     written = {
         rule
         for module in (cycles, manners, pure, sizes, wording)

@@ -22,7 +22,7 @@ def folder(base: Path) -> str:
     return "./site"
 
 
-def test_an_asynchronous_service(tmp_path: Path) -> None:
+def test_an_asynchronous_service_type_checks(tmp_path: Path) -> None:
     async def serve() -> None:
         async with Callboard("memory:", base=tmp_path, publishing=PUBLISHING) as board:
             publisher = board.publisher("site")
@@ -44,7 +44,7 @@ def test_an_asynchronous_service(tmp_path: Path) -> None:
     asyncio.run(serve())
 
 
-def test_a_synchronous_service(tmp_path: Path) -> None:
+def test_a_synchronous_service_type_checks(tmp_path: Path) -> None:
     with callboard.sync.Callboard("memory:", base=tmp_path, publishing=PUBLISHING) as board:
         publisher = board.publisher("site")
         package: Package = publisher.publish(folder(tmp_path), ["/"], at="/site", request_id="1")

@@ -47,7 +47,7 @@ def interrupted(root: Path, store: FolderStore, *operations: Operation) -> None:
     assert list(stage.iterdir())
 
 
-def test_a_link_that_took_a_parents_place_is_not_followed_by_the_recovery(root: Path, tmp_path: Path) -> None:
+def test_the_recovery_does_not_follow_a_link_in_place_of_a_parent_folder(root: Path, tmp_path: Path) -> None:
     outside = tmp_path / "outside"
     outside.mkdir()
     store = FolderStore(root)
@@ -66,7 +66,7 @@ def test_a_link_that_took_a_parents_place_is_not_followed_by_the_recovery(root: 
     assert not (root / "a").is_symlink()
 
 
-def test_what_others_put_into_the_folder_stays_until_a_package_names_it(root: Path, store: FolderStore) -> None:
+def test_foreign_files_in_the_folder_stay_until_a_package_names_them(root: Path, store: FolderStore) -> None:
     store.apply([file("/a/mine")], b"")
     (root / "a/theirs").touch()
     store.apply([file("/a/mine", "new")], b"")
@@ -85,7 +85,7 @@ def test_an_unchanged_folder_is_not_touched(root: Path, store: FolderStore) -> N
     store.close()
 
 
-def test_the_set_group_id_of_a_folder_is_kept(root: Path, store: FolderStore) -> None:
+def test_the_set_group_id_bit_of_a_folder_is_kept(root: Path, store: FolderStore) -> None:
     store.apply([folder("/a", 0o755)], b"")
     (root / "a").chmod(0o2755)
     store.apply([folder("/a", 0o775), file("/a/x")], b"")
@@ -93,7 +93,7 @@ def test_the_set_group_id_of_a_folder_is_kept(root: Path, store: FolderStore) ->
     store.close()
 
 
-def test_a_hard_link_outside_keeps_its_content(root: Path, store: FolderStore, tmp_path: Path) -> None:
+def test_a_hard_link_outside_the_root_keeps_its_content(root: Path, store: FolderStore, tmp_path: Path) -> None:
     store.apply([file("/a", "old")], b"")
     os.link(root / "a", tmp_path / "outside")
     store.apply([file("/a", "new")], b"")
@@ -112,7 +112,7 @@ def test_the_state_of_a_newer_version_is_refused(root: Path, store: FolderStore)
     store.close()
 
 
-def test_no_older_version_opens_what_has_a_token(
+def test_older_versions_refuse_a_repository_with_a_token(
     store: FolderStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     store.apply([], b"without")
@@ -128,7 +128,7 @@ def test_no_older_version_opens_what_has_a_token(
 
 @pytest.mark.parametrize("name", ["ledger", "intent"])
 @pytest.mark.parametrize("damage", [b"", b"{}", b"null\n", b'{"format": 1}\n', b"garbage"])
-def test_a_damaged_state_is_never_taken_for_an_empty_one(
+def test_a_damaged_state_is_never_read_as_an_empty_one(
     name: str, damage: bytes, root: Path, store: FolderStore
 ) -> None:
     store.apply([file("/a")], b"ledger")
@@ -151,7 +151,7 @@ def test_a_bit_that_flipped_in_the_ledger_is_noticed(root: Path, store: FolderSt
 
 
 @pytest.mark.parametrize("damage", [b"", b"half", b"{}\n"])
-def test_a_draft_torn_by_a_loss_of_power_brings_back_the_one_before(
+def test_a_draft_torn_by_a_loss_of_power_falls_back_to_the_previous_one(
     damage: bytes, root: Path, store: FolderStore
 ) -> None:
     store.save(b"durable")
@@ -183,7 +183,7 @@ def test_a_state_folder_that_is_a_link_is_refused(root: Path, tmp_path: Path) ->
         FolderStore(root).open()
 
 
-def test_a_state_folder_removed_while_in_use_is_not_made_anew_in_silence(root: Path, store: FolderStore) -> None:
+def test_a_state_folder_removed_while_in_use_is_not_silently_recreated(root: Path, store: FolderStore) -> None:
     store.apply([file("/a", "content")], b"ledger")
     shutil.rmtree(root)
     with pytest.raises(RepositoryUnavailable, match="start it again"):
@@ -200,7 +200,7 @@ def test_a_lock_removed_while_in_use_is_noticed(root: Path, store: FolderStore) 
         store.open()
 
 
-def test_a_lock_that_names_nobody_is_held_all_the_same(root: Path, store: FolderStore) -> None:
+def test_a_lock_without_the_name_of_a_process_is_held_all_the_same(root: Path, store: FolderStore) -> None:
     (root / ".callboard/lock").write_bytes(b"\xff\xfe")
     with pytest.raises(RepositoryBusy, match="is open in process"):
         FolderStore(root).open()

@@ -23,7 +23,7 @@ def test_a_repository_does_not_export_its_own_state(tmp_path: Path) -> None:
     assert list(exported(tmp_path)) == ["/", "/sub", "/sub/.callboard"]
 
 
-def test_excluded_names_are_not_there_at_any_depth(tmp_path: Path) -> None:
+def test_excluded_names_are_left_out_at_any_depth(tmp_path: Path) -> None:
     (tmp_path / "a/__pycache__").mkdir(parents=True)
     (tmp_path / "a/x.pyc").touch()
     (tmp_path / "a/x.py").touch()
@@ -33,7 +33,7 @@ def test_excluded_names_are_not_there_at_any_depth(tmp_path: Path) -> None:
         exported(tmp_path, "/a/__pycache__", exclude)
 
 
-def test_an_excluded_name_is_not_even_looked_at(tmp_path: Path) -> None:
+def test_an_excluded_name_is_never_read(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
     assert list(exported(tmp_path, exclude=("pipe",))) == ["/"]
 
@@ -57,7 +57,7 @@ def test_a_name_that_is_not_utf8_is_refused(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("target", ["/etc/passwd", "..", "../outside", "sub/../../x"])
-def test_a_link_that_leads_out_is_refused_with_its_target(target: str, tmp_path: Path) -> None:
+def test_a_link_that_leads_out_of_the_root_is_refused_with_its_target(target: str, tmp_path: Path) -> None:
     (tmp_path / "link").symlink_to(target)
     with pytest.raises(RequestRefused, match=f"/link to {target} could lead out"):
         exported(tmp_path)
@@ -72,14 +72,14 @@ def test_a_link_is_not_followed(tmp_path: Path) -> None:
         exported(tmp_path, "/alias/file")
 
 
-def test_the_root_itself_may_be_reached_through_a_link(tmp_path: Path) -> None:
+def test_the_root_itself_may_be_a_link(tmp_path: Path) -> None:
     (tmp_path / "real").mkdir()
     (tmp_path / "real/file").write_text("x")
     (tmp_path / "root").symlink_to("real")
     assert exported(tmp_path / "root") == {"/": b"", "/file": b"x"}
 
 
-def test_a_root_that_is_missing_or_no_folder_is_named(tmp_path: Path) -> None:
+def test_the_error_names_a_root_that_is_missing_or_not_a_folder(tmp_path: Path) -> None:
     with refused("not_found"):
         exported(tmp_path / "missing")
     (tmp_path / "file").touch()
@@ -97,7 +97,7 @@ def test_a_file_that_changes_while_it_is_read_is_refused(tmp_path: Path) -> None
             b"".join(entry.open())
 
 
-def test_a_file_that_became_something_else_is_refused_and_does_not_block(tmp_path: Path) -> None:
+def test_a_file_that_becomes_a_pipe_or_the_like_is_refused_and_does_not_block(tmp_path: Path) -> None:
     file = tmp_path / "file"
     file.write_text("x")
     (entry,) = FolderSource(tmp_path).entries("/file", deep=False)
@@ -124,7 +124,7 @@ def test_a_file_that_disappears_during_a_deep_read_is_named(tmp_path: Path) -> N
         next(entries)
 
 
-def test_all_that_cannot_be_shipped_is_named_at_once(tmp_path: Path) -> None:
+def test_one_error_names_everything_that_cannot_be_shipped(tmp_path: Path) -> None:
     for folder in ("a", "b"):
         (tmp_path / folder).mkdir()
         (tmp_path / folder / "good").write_text("x")
@@ -140,7 +140,7 @@ def test_all_that_cannot_be_shipped_is_named_at_once(tmp_path: Path) -> None:
     assert list(exported(tmp_path, exclude=("out", "pipe", "\udcff"))) == ["/", "/a", "/a/good", "/b", "/b/good"]
 
 
-def test_very_many_of_them_are_counted(tmp_path: Path) -> None:
+def test_an_error_about_very_many_paths_counts_them(tmp_path: Path) -> None:
     for number in range(100):
         (tmp_path / f"link{number:02}").symlink_to("/etc")
     with pytest.raises(RequestRefused, match=r"^100 entries .* link /link19 .*; and 80 more$"):
@@ -157,14 +157,14 @@ def test_nothing_is_read_once_something_cannot_be_shipped(tmp_path: Path) -> Non
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may read everything")
-def test_a_file_that_cannot_be_read_is_named_before_anything_is_built(tmp_path: Path) -> None:
+def test_an_unreadable_file_is_named_before_anything_is_built(tmp_path: Path) -> None:
     for name in ("a", "b"):
         (tmp_path / name).touch(mode=0o000)
     with pytest.raises(RequestRefused, match=r"^2 entries .*a cannot be read.*b cannot be read"):
         exported(tmp_path)
 
 
-def test_only_what_is_included_is_there_with_the_folders_that_lead_to_it(tmp_path: Path) -> None:
+def test_a_source_lists_only_included_paths_and_their_parent_folders(tmp_path: Path) -> None:
     for path in ("blog/2026/a.html", "blog/2026/a.mp4", "blog/drafts/x.html", "index.html", "img/logo.png"):
         (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / path).touch()

@@ -18,7 +18,7 @@ from callboard.backends.repositories.path_patterns import PathPatterns
         ("/[ab]?", "/a1 /b2/c", "/c1 /a"),
     ],
 )
-def test_a_pattern_admits_what_matches_it_and_all_below(pattern, admitted, left_out):
+def test_a_pattern_admits_what_matches_it_and_everything_below(pattern, admitted, left_out):
     only, but = PathPatterns(include=(pattern,)), PathPatterns(exclude=(pattern,))
     for path in admitted.split():
         assert only.admits(path)
@@ -29,7 +29,7 @@ def test_a_pattern_admits_what_matches_it_and_all_below(pattern, admitted, left_
         assert but.admits(path)
 
 
-def test_what_is_excluded_stays_so_whatever_includes_it():
+def test_an_excluded_path_stays_excluded_under_any_include():
     both = PathPatterns(("/blog", "*.html"), ("/blog/drafts", "*.mp4"))
     assert both.admits("/blog/a")
     assert both.admits("/x/a.html")
@@ -37,7 +37,7 @@ def test_what_is_excluded_stays_so_whatever_includes_it():
         assert not both.admits(path)
 
 
-def test_a_folder_leads_if_something_below_it_may_be_admitted():
+def test_a_folder_is_entered_if_something_below_it_may_be_admitted():
     only = PathPatterns(("/a/b/*.html", "/c/**/d"))
     for folder in ("/", "/a", "/a/b", "/c", "/c/x/y"):
         assert only.leads(folder)
@@ -47,7 +47,7 @@ def test_a_folder_leads_if_something_below_it_may_be_admitted():
     assert not PathPatterns(("*.html",), ("/secret",)).leads("/secret/x")
 
 
-def test_a_tree_is_whole_if_nothing_in_it_can_be_left_out():
+def test_a_tree_is_complete_if_nothing_in_it_can_be_excluded():
     assert PathPatterns().whole("/")
     assert PathPatterns(("/a",)).whole("/a/b")
     assert not PathPatterns(("/a",)).whole("/")

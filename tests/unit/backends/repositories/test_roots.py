@@ -59,7 +59,7 @@ def test_two_sources_of_one_publisher_stand_side_by_side(folder: Path) -> None:
 
 
 @pytest.mark.parametrize("publisher", ["main", "second"])
-def test_a_root_that_another_source_or_publisher_filled_is_not_replaced_unasked(folder: Path, publisher: str) -> None:
+def test_the_root_of_another_source_or_publisher_is_not_replaced_without_asking(folder: Path, publisher: str) -> None:
     async def work(board: Callboard) -> None:
         await board.publisher("main").publish("./site")
         for _ in range(2):
@@ -75,7 +75,7 @@ def test_a_root_that_another_source_or_publisher_filled_is_not_replaced_unasked(
     on_board(folder, work)
 
 
-def test_a_source_asks_nothing_about_what_it_filled_itself(folder: Path) -> None:
+def test_a_source_may_replace_its_own_root_without_asking(folder: Path) -> None:
     async def work(board: Callboard) -> None:
         of = board.publisher()
         for options in ({}, {}, {"source_name": ""}, {"source_name": "the site"}):
@@ -91,7 +91,7 @@ def test_a_source_asks_nothing_about_what_it_filled_itself(folder: Path) -> None
     on_board(folder, work)
 
 
-def test_what_lies_in_the_root_of_another_counts_if_there_is_something(folder: Path) -> None:
+def test_content_of_another_source_below_the_root_prevents_its_replacement(folder: Path) -> None:
     async def work(board: Callboard) -> None:
         of = board.publisher()
         await of.publish("./site")
@@ -106,7 +106,7 @@ def test_what_lies_in_the_root_of_another_counts_if_there_is_something(folder: P
     on_board(folder, work)
 
 
-def test_a_large_package_is_looked_into_as_well(folder: Path) -> None:
+def test_the_paths_of_a_large_package_are_compared_as_well(folder: Path) -> None:
     (folder / "large" / "inline").write_bytes(bytes(60_000))
     for number in range(15):
         (folder / "large" / f"file{number}").write_bytes(number.to_bytes() * 60_000)
@@ -121,7 +121,7 @@ def test_a_large_package_is_looked_into_as_well(folder: Path) -> None:
     on_board(folder, work)
 
 
-def test_everything_is_removed_only_by_who_brought_it(folder: Path) -> None:
+def test_removing_everything_is_refused_if_another_source_has_shipped(folder: Path) -> None:
     async def work(board: Callboard) -> None:
         await board.publisher("main").publish("./site")
         with pytest.raises(RootFilled, match="removes everything"):
@@ -136,7 +136,7 @@ def test_everything_is_removed_only_by_who_brought_it(folder: Path) -> None:
     on_board(folder, work)
 
 
-def test_only_what_the_recipients_have_counts(folder: Path) -> None:
+def test_a_root_counts_as_filled_only_for_the_recipients_of_its_packages(folder: Path) -> None:
     async def work(board: Callboard) -> None:
         of = board.publisher()
         await of.publish("./site", recipients=["edge-1"], expect=True)
@@ -149,7 +149,7 @@ def test_only_what_the_recipients_have_counts(folder: Path) -> None:
     on_board(folder, work)
 
 
-def test_a_request_that_is_made_again_gets_its_answer_whoever_filled_the_root_since(folder: Path) -> None:
+def test_a_repeated_request_gets_its_answer_even_if_another_source_has_filled_the_root_since(folder: Path) -> None:
     async def work(board: Callboard) -> None:
         first = await board.publisher().publish("./site", request_id="r1")
         await board.publisher().publish("./other", replace_root=True)
@@ -158,7 +158,7 @@ def test_a_request_that_is_made_again_gets_its_answer_whoever_filled_the_root_si
     on_board(folder, work)
 
 
-def test_a_repair_counts_as_what_it_repairs(folder: Path) -> None:
+def test_a_repair_counts_as_the_package_that_it_repairs(folder: Path) -> None:
     async def work(board: Callboard) -> None:
         await board.publisher().publish("./site")
         async with board.subscriber("edge-1", into="./out") as edge:
@@ -172,7 +172,7 @@ def test_a_repair_counts_as_what_it_repairs(folder: Path) -> None:
     on_board(folder, work)
 
 
-def test_an_empty_source_is_not_shipped_to_its_place_either(folder: Path) -> None:
+def test_an_empty_source_is_not_shipped_to_its_root(folder: Path) -> None:
     (folder / "unmounted").mkdir()
 
     async def work(board: Callboard) -> None:
@@ -182,7 +182,7 @@ def test_an_empty_source_is_not_shipped_to_its_place_either(folder: Path) -> Non
 
 
 @pytest.mark.parametrize("at", ["site", "/../etc", "/.callboard", "", 7, "/a/", "/x" * 2000])
-def test_a_place_that_cannot_be_is_refused(folder: Path, at: Any) -> None:
+def test_an_invalid_root_of_a_source_is_refused(folder: Path, at: Any) -> None:
     async def work(board: Callboard) -> None:
         with pytest.raises(RequestRefused):
             await board.publisher().publish("./site", at=at)
@@ -190,7 +190,7 @@ def test_a_place_that_cannot_be_is_refused(folder: Path, at: Any) -> None:
     on_board(folder, work)
 
 
-def test_a_link_in_a_placed_source_stays_inside_the_source(folder: Path) -> None:
+def test_a_link_in_a_source_with_a_root_stays_inside_the_source(folder: Path) -> None:
     (folder / "other" / "out").symlink_to("../site/secret")
 
     async def work(board: Callboard) -> None:

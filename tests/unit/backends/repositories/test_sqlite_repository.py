@@ -21,13 +21,13 @@ def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> SqliteStore:
     return SqliteStore(tmp_path / "repository.db")
 
 
-def test_a_pipe_is_refused_and_not_waited_for(tmp_path: Path) -> None:
+def test_a_pipe_is_refused_without_waiting(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
     with pytest.raises(RepositoryOccupied, match="is a pipe, a socket or a device"):
         SqliteStore(tmp_path / "pipe").open()
 
 
-def test_what_is_saved_after_a_draft_that_failed_is_synced_again(store: SqliteStore, tmp_path: Path) -> None:
+def test_a_save_after_a_failed_draft_is_synced_again(store: SqliteStore, tmp_path: Path) -> None:
     store.open()
     with closing(sqlite3.connect(tmp_path / "repository.db", isolation_level=None)) as other:
         other.execute("BEGIN IMMEDIATE")
@@ -39,7 +39,7 @@ def test_what_is_saved_after_a_draft_that_failed_is_synced_again(store: SqliteSt
     store.close()
 
 
-def test_a_file_that_could_not_be_opened_again_is_said_to_be_closed(store: SqliteStore, tmp_path: Path) -> None:
+def test_a_file_that_could_not_be_reopened_is_reported_as_closed(store: SqliteStore, tmp_path: Path) -> None:
     store.open()
     (tmp_path / "repository.db").rename(tmp_path / "away.db")
     (tmp_path / "repository.db").mkdir()
@@ -50,7 +50,7 @@ def test_a_file_that_could_not_be_opened_again_is_said_to_be_closed(store: Sqlit
     store.close()
 
 
-def test_a_file_from_before_tokens_takes_one_and_then_no_older_version_opens_it(
+def test_a_file_without_a_token_takes_one_and_is_then_refused_by_older_versions(
     store: SqliteStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     store.open()

@@ -48,17 +48,17 @@ def clear(board: Any, **said: Any) -> CommandResult:
     return board.simulation.run(clearing.clear(board.context, "edge-1", **said))  # type: ignore[no-any-return]
 
 
-def test_a_clear_of_the_first_packages_takes_no_more_although_the_queue_is_not_counted_yet(long_queue: Any) -> None:
+def test_clearing_the_first_packages_takes_no_more_even_before_the_queue_is_counted(long_queue: Any) -> None:
     assert clear(long_queue, first=700).offset == 700
 
 
-def test_a_clear_that_cannot_tell_in_time_which_packages_are_meant_orders_nothing(long_queue: Any) -> None:
+def test_a_clear_that_cannot_determine_its_packages_in_time_sends_no_command(long_queue: Any) -> None:
     with pytest.raises(NotAnswered, match="could not be counted within 1 s; try again"):
         clear(long_queue, first=700, timeout_s=1)
     assert long_queue.simulation.run(long_queue.log.read(long_queue.topics.command, 1)) == []
 
 
-def test_a_clear_has_all_that_was_published_before_it(board: Any) -> None:
+def test_a_clear_includes_everything_published_before_it(board: Any) -> None:
     board.announce("edge-1", 0, editable=True)
     slow_down(board)
     board.start()
@@ -67,7 +67,7 @@ def test_a_clear_has_all_that_was_published_before_it(board: Any) -> None:
         assert clear(board, timeout_s=1).offset == offset
 
 
-def test_a_clear_of_all_is_ordered_although_a_subscriber_is_done_meanwhile(board: Any) -> None:
+def test_clearing_all_is_sent_although_a_subscriber_has_caught_up_meanwhile(board: Any) -> None:
     for name in ("edge-1", "edge-2"):
         board.announce(name, 0, editable=True)
     newest = [board.package() for _ in range(3)][-1]
@@ -112,7 +112,7 @@ def test_the_first_packages_of_a_cohort_are_those_of_the_slowest_and_all_are_cle
     assert cohort_clear(board, 99) == dict.fromkeys(("slow", "middle", "fast"), offsets[5])
 
 
-def test_nobody_passes_over_more_than_were_to_be_cleared(board: Any) -> None:
+def test_no_subscriber_skips_more_packages_than_were_to_be_cleared(board: Any) -> None:
     mine = [board.package(recipients=("edge-2",)) for _ in range(3)]
     ours = [board.package() for _ in range(2)]
     for name in ("edge-1", "edge-2"):
@@ -121,7 +121,7 @@ def test_nobody_passes_over_more_than_were_to_be_cleared(board: Any) -> None:
     assert cohort_clear(board, 4) == {"edge-1": ours[0], "edge-2": ours[0]}
 
 
-def test_who_has_stopped_keeps_its_queue_when_the_first_of_the_cohort_are_cleared(board: Any) -> None:
+def test_a_stopped_subscriber_keeps_its_queue_when_the_first_packages_of_a_cohort_are_cleared(board: Any) -> None:
     offsets = [board.package() for _ in range(6)]
     board.announce("away", 0, State.STOPPED, editable=True)
     board.announce("here", offsets[3], editable=True)
@@ -169,13 +169,13 @@ def five(board: Any, monkeypatch: pytest.MonkeyPatch) -> Accepted:
     return Accepted(board.agent)
 
 
-def test_a_clear_of_all_sends_no_more_commands_at_once_than_allowed(board: Any, five: Accepted) -> None:
+def test_clearing_all_bounds_the_number_of_concurrent_commands(board: Any, five: Accepted) -> None:
     results = board.simulation.run(clearing.clear_all(board.context))
     assert [(each.subscriber, each.offset) for each in results] == [(f"edge-{number}", 1) for number in range(1, 6)]
     assert five.at_once_max == 2
 
 
-def test_a_clear_of_all_that_fails_sends_no_further_commands(board: Any, five: Accepted) -> None:
+def test_clearing_all_sends_no_further_commands_after_a_failure(board: Any, five: Accepted) -> None:
     five.down = True
     with pytest.raises(LogUnavailable, match="it is down"):
         board.simulation.run(clearing.clear_all(board.context))

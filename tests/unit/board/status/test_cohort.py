@@ -19,7 +19,7 @@ def figures(queue: CohortQueue | None) -> tuple[int, int, str, int]:
 
 
 @pytest.mark.proves("F55", "F57", "W17")
-def test_a_cohort_queue_is_the_backlog_of_the_slowest_of_its_cohort(board: Any) -> None:
+def test_a_cohort_queue_is_the_backlog_of_the_slowest_subscriber_of_the_cohort(board: Any) -> None:
     for _ in range(10):
         board.package(length=100)
     board.pass_time(60)
@@ -34,7 +34,7 @@ def test_a_cohort_queue_is_the_backlog_of_the_slowest_of_its_cohort(board: Any) 
 
 
 @pytest.mark.proves("F57", "W17")
-def test_the_backlog_of_a_fresh_subscriber_is_the_whole_log_and_of_one_that_has_everything_nothing(board: Any) -> None:
+def test_a_new_subscriber_has_the_whole_log_as_its_backlog_and_one_that_is_caught_up_has_none(board: Any) -> None:
     for _ in range(5):
         board.package(length=100)
     board.announce("golden-1", -1, editable=True)
@@ -52,7 +52,7 @@ def test_an_empty_cohort_has_no_cohort_queue(board: Any) -> None:
 
 
 @pytest.mark.proves("F55", "W17", "W38")
-def test_a_silent_subscriber_counts_and_one_that_stopped_is_gone_or_forgotten_does_not_and_is_named(board: Any) -> None:
+def test_a_silent_subscriber_counts_and_stopped_gone_or_forgotten_ones_are_only_named(board: Any) -> None:
     for _ in range(10):
         board.package()
     board.announce("gone-1", 1, editable=True)
@@ -68,7 +68,7 @@ def test_a_silent_subscriber_counts_and_one_that_stopped_is_gone_or_forgotten_do
     assert site.left_out == ("gone-1", "stopped-1")
 
 
-def test_of_two_that_are_equally_far_the_first_by_name_is_the_straggler(board: Any) -> None:
+def test_of_two_equally_slow_subscribers_the_first_by_name_is_the_straggler(board: Any) -> None:
     board.package()
     board.announce("b", 0)
     board.announce("a", 0)
@@ -97,7 +97,9 @@ def test_a_subscriber_counts_for_the_publishers_that_it_follows(board: Any) -> N
         (1, State.IDLE, 3, "idle"),
     ],
 )
-def test_the_states_of_queue_and_publisher(board: Any, offset: int, state: State, attempts: int, queue: str) -> None:
+def test_queues_and_publishers_have_the_expected_states(
+    board: Any, offset: int, state: State, attempts: int, queue: str
+) -> None:
     board.package()
     board.announce("edge-1", offset, state, attempts=attempts)
     assert board.row("edge-1").queue == queue
@@ -113,7 +115,7 @@ def test_errors_do_not_keep_a_publisher_from_being_idle(board: Any) -> None:
 
 
 @pytest.mark.proves("W29")
-def test_the_lag_of_each_subscriber_is_told_in_packages_bytes_and_seconds(board: Any) -> None:
+def test_the_lag_of_each_subscriber_is_shown_in_packages_bytes_and_seconds(board: Any) -> None:
     board.package(length=100)
     board.pass_time(50)
     board.package(length=10)

@@ -48,7 +48,7 @@ def said(**durations: Histogram) -> DiscoveryMessage:
     return DiscoveryMessage(subscriber_instance="i", subscriber="edge-1", configuration=configuration, **durations)
 
 
-def test_a_duration_is_counted_at_the_least_bound_that_it_does_not_exceed() -> None:
+def test_a_duration_is_counted_in_the_lowest_bucket_that_it_fits() -> None:
     assert histogram(0.0, 0.01, 0.011, 0.03).counts == (2, 2)
     assert histogram(86_400).counts == (*[0] * (len(BOUNDS_S) - 1), 1)
     assert histogram(86_401).counts == (*[0] * len(BOUNDS_S), 1)
@@ -58,7 +58,7 @@ def test_a_duration_is_counted_at_the_least_bound_that_it_does_not_exceed() -> N
     assert histogram(*[1e15] * 20).sum_us == SUM_MAX
 
 
-def test_an_import_is_timed_from_its_beginning_to_its_end_and_its_packages_from_their_append() -> None:
+def test_an_import_is_timed_from_start_to_end_and_its_packages_from_their_append() -> None:
     it = ImporterDriver(batch_packages=64).arrive()
     now_ns = it.now.wall_ns
     it.read(*(appended(package(offset), now_ns - age_s * 10**9) for offset, age_s in ((10, 50), (11, 20), (12, 5))))
@@ -80,7 +80,7 @@ def test_only_an_import_that_succeeds_is_timed() -> None:
     assert it.report().imports == histogram(7)
 
 
-def test_a_build_is_timed() -> None:
+def test_the_build_of_a_package_is_timed() -> None:
     it = DecisionDriver(Distributor(DistributorSettings("p", "site", "i", "site/i"), Random(1)))
     it.feed(DistributeRequest(request_id="r", kind=Kind.ADD, paths=("/a",), source="/s"), Origin("gateway", 1))
     it.pass_time(3)
@@ -91,7 +91,7 @@ def test_a_build_is_timed() -> None:
     assert durations.histogram == histogram(3)
 
 
-def test_a_histogram_is_told_as_prometheus_has_it() -> None:
+def test_a_histogram_is_in_the_format_of_prometheus() -> None:
     class Nothing:
         subscribers = publishers = ()
         problem = ""
@@ -110,7 +110,7 @@ def test_a_histogram_is_told_as_prometheus_has_it() -> None:
     assert len(re.findall("_bucket", text)) == 2 * (len(BOUNDS_S) + 1)
 
 
-def test_an_announcement_with_nonsense_for_durations_spoils_no_figures() -> None:
+def test_nonsensical_durations_in_an_announcement_spoil_no_figures() -> None:
     class Nothing:
         subscribers = publishers = ()
         problem = ""
@@ -121,7 +121,7 @@ def test_an_announcement_with_nonsense_for_durations_spoils_no_figures() -> None
 
 
 @pytest.mark.proves("F98")
-def test_every_subscriber_tells_its_durations_and_every_publisher_its_own(tmp_path: Path) -> None:
+def test_every_subscriber_and_every_publisher_reports_its_own_durations(tmp_path: Path) -> None:
     (tmp_path / "site").mkdir()
     (tmp_path / "site" / "a").write_text("a")
 
@@ -139,6 +139,6 @@ def test_every_subscriber_tells_its_durations_and_every_publisher_its_own(tmp_pa
     assert float(found['callboard_package_build_duration_seconds_sum{publisher="site"}']) > 0
 
 
-def test_durations_cost_an_announcement_little() -> None:
+def test_durations_take_few_bytes_in_an_announcement() -> None:
     busy = histogram(*[0.001] * 9_000, *[0.02] * 2_000, *[0.2] * 300, *[2.0] * 40, *[5000.0] * 3)
     assert len(encode(said(imports=busy, latencies=busy))) - len(encode(said())) < 80

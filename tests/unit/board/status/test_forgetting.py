@@ -20,7 +20,7 @@ def names(board: Any) -> list[str]:
 
 
 @pytest.mark.proves("W26", "W38")
-def test_one_that_is_forgotten_leaves_every_view_until_it_speaks_again(board: Any) -> None:
+def test_a_forgotten_subscriber_leaves_every_view_until_it_announces_itself_again(board: Any) -> None:
     board.package()
     board.announce("edge-1", 0, State.STOPPED)
     board.announce("edge-2", 1)
@@ -33,7 +33,7 @@ def test_one_that_is_forgotten_leaves_every_view_until_it_speaks_again(board: An
     assert names(board) == ["edge-1", "edge-2"]
 
 
-def test_it_is_on_the_log_who_forgot_whom_and_why(board: Any) -> None:
+def test_the_log_records_who_forgot_which_subscriber_and_why(board: Any) -> None:
     board.announce("edge-1", 0, State.STOPPED)
     order(board, "edge-1")
     record = board.simulation.run(board.log.read(board.topics.discovery, 2))[0]
@@ -41,13 +41,13 @@ def test_it_is_on_the_log_who_forgot_whom_and_why(board: Any) -> None:
     assert (said.subscriber, said.author, said.reason) == ("edge-1", "kim", "scaled down")
 
 
-def test_one_that_is_live_is_not_forgotten(board: Any) -> None:
+def test_a_live_subscriber_cannot_be_forgotten(board: Any) -> None:
     board.announce("edge-1", 0)
     with pytest.raises(RequestRefused, match="process 4711 on web-7"):
         order(board, "edge-1")
 
 
-def test_by_force_any_name_is_forgotten_and_back_with_its_next_word(board: Any) -> None:
+def test_any_name_can_be_forgotten_by_force_until_its_next_announcement(board: Any) -> None:
     board.announce("edge-1", 0)
     order(board, "edge-1", force=True)
     order(board, "edge-2", force=True)
@@ -56,13 +56,13 @@ def test_by_force_any_name_is_forgotten_and_back_with_its_next_word(board: Any) 
     assert names(board) == ["edge-1"]
 
 
-def test_one_that_nobody_heard_of_is_not_forgotten(board: Any) -> None:
+def test_an_unknown_subscriber_cannot_be_forgotten(board: Any) -> None:
     with refused("unknown_name"):
         order(board, "edge-1")
 
 
 @pytest.mark.proves("F60", "F63", "W26")
-def test_silence_and_restarts_make_nobody_vanish(board: Any) -> None:
+def test_a_subscriber_does_not_disappear_through_silence_or_restarts(board: Any) -> None:
     board.announce("edge-1", 0)
     for hours, liveness in ((0.1, "silent"), (2, "gone"), (200, "gone")):
         board.stop()

@@ -60,7 +60,7 @@ def test_every_figure_has_its_labels_and_its_unit(text: str) -> None:
 
 
 @pytest.mark.proves("F99")
-def test_the_text_is_what_prometheus_reads(text: str) -> None:
+def test_prometheus_can_parse_the_metrics(text: str) -> None:
     families = []
     for line in text.splitlines():
         if line.startswith("# HELP "):
@@ -74,12 +74,12 @@ def test_the_text_is_what_prometheus_reads(text: str) -> None:
     assert text.endswith("\n")
 
 
-def test_no_label_is_a_package(text: str) -> None:
+def test_no_label_names_a_package(text: str) -> None:
     assert set(re.findall(r'([a-z]+)="', text)) == {"subscriber", "publisher", "state", "status", "topic", "cohort"}
 
 
 @pytest.mark.proves("F98")
-def test_the_actors_of_a_publisher_tell_what_they_counted(board: Any) -> None:
+def test_the_actors_of_a_publisher_report_their_counters(board: Any) -> None:
     for _ in range(30):
         board.package()
     board.announce("edge-1", 0)
@@ -117,7 +117,7 @@ def test_a_publisher_serves_its_figures_on_the_loopback_interface(tmp_path: Path
     assert other.startswith(b"HTTP/1.1 404 ")
 
 
-def test_a_queue_that_is_being_counted_has_no_figures_yet(board: Any) -> None:
+def test_a_queue_has_no_figures_until_it_is_counted(board: Any) -> None:
     board.announce("edge-1", 0)
     board.package()
     status = board.status()
@@ -136,7 +136,7 @@ def test_a_queue_that_is_being_counted_has_no_figures_yet(board: Any) -> None:
     assert found['callboard_cohort_members{publisher="site",cohort="published"}'] == "1"
 
 
-def test_who_asks_for_figures_and_does_not_read_them_is_let_go(
+def test_a_client_that_asks_for_metrics_without_reading_them_is_disconnected(
     unused_port: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async def figures_of_a_large_fleet() -> str:

@@ -90,7 +90,7 @@ def filled(board: Board, rng: Random) -> None:
 
 
 @pytest.mark.parametrize("listing", LISTINGS)
-def test_the_pages_of_any_size_are_the_whole_in_order_while_records_are_appended(board: Board, listing: str) -> None:
+def test_pages_of_any_size_add_up_to_the_whole_in_order_while_records_are_appended(board: Board, listing: str) -> None:
     rng, ask = Random(listing), LISTINGS[listing]
     filled(board, rng)
     for limit in range(1, 15):
@@ -119,7 +119,7 @@ def test_a_page_after_a_trim_says_what_is_missing(board: Board, listing: str) ->
     assert what(second.items) == [each for each in later if each[0] > 6]
 
 
-def test_a_page_whose_rest_was_trimmed_altogether_says_so(board: Board) -> None:
+def test_a_page_says_that_all_the_rest_was_trimmed(board: Board) -> None:
     filled(board, Random(1))
     first = page(board, of_newest, limit=3)
     board.trim(below=first.items[-1].offset)
@@ -128,7 +128,7 @@ def test_a_page_whose_rest_was_trimmed_altogether_says_so(board: Board) -> None:
     assert rest.missing == f"offsets 1 to {first.items[0].offset - 1} are no longer on the log"
 
 
-def test_failures_that_do_not_fit_in_memory_are_said_to_be_missing(board: Board, monkeypatch: Any) -> None:
+def test_failures_that_do_not_fit_in_memory_are_reported_as_missing(board: Board, monkeypatch: Any) -> None:
     few = partial(status_watcher.StatusWatcherSettings, max_errors=4)
     monkeypatch.setattr(status_watcher, "StatusWatcherSettings", few)
     for _ in range(10):
@@ -141,7 +141,7 @@ def test_failures_that_do_not_fit_in_memory_are_said_to_be_missing(board: Board,
 
 
 @pytest.mark.parametrize("listing", LISTINGS)
-def test_what_an_operator_settles_between_two_pages_moves_no_other_package(board: Board, listing: str) -> None:
+def test_packages_settled_between_two_pages_do_not_shift_the_others(board: Board, listing: str) -> None:
     ask = LISTINGS[listing]
     filled(board, Random(2))
     whole, first = what(page(board, ask).items), page(board, ask, limit=4)
@@ -155,7 +155,7 @@ CURSORS = ["x", "x.y", ".", "x" * 900, "\0", "é", "1.2.3.4.5.6", "٣.٣.٣.٣.�
 
 
 @pytest.mark.parametrize("listing", LISTINGS)
-def test_what_is_no_cursor_of_this_listing_and_log_is_refused(board: Board, listing: str) -> None:
+def test_an_invalid_cursor_is_refused(board: Board, listing: str) -> None:
     ask = LISTINGS[listing]
     filled(board, Random(3))
     right = page(board, ask, limit=2).cursor
@@ -194,7 +194,7 @@ def test_a_cursor_of_another_log_and_one_beyond_the_end_are_refused() -> None:
     asyncio.run(scenario())
 
 
-def test_a_board_refuses_a_cursor_with_its_code() -> None:
+def test_a_board_refuses_a_cursor_with_its_error_code() -> None:
     async def scenario() -> None:
         async with Callboard("memory:") as board:
             for wrong in ("nonsense", cursor_at(Place(0), ("errors", "", ""), "another")):
@@ -230,7 +230,7 @@ class Previews:
         ({"site": [1, 4, 7], "shop": [2, 3, 5]}, [1, 2, 3]),
     ],
 )
-def test_a_page_of_several_queues_ends_where_one_of_them_is_not_known_any_further(
+def test_a_page_of_several_queues_ends_where_one_of_them_is_unknown(
     shown: dict[str, list[int]], items: list[int]
 ) -> None:
     announcement = DiscoveryMessage(

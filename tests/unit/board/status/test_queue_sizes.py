@@ -18,7 +18,7 @@ def cohort(board: Any, name: str = "persisted") -> CohortQueue:
     return found
 
 
-def test_what_lies_in_the_blob_store_counts_wherever_a_size_is_told(board: Any) -> None:
+def test_every_size_includes_content_in_the_blob_store(board: Any) -> None:
     board.package(length=10)
     board.announce("edge-1", 0, editable=True)
     board.package(**LARGE)
@@ -27,7 +27,7 @@ def test_what_lies_in_the_blob_store_counts_wherever_a_size_is_told(board: Any) 
     assert shown.length == board.row("edge-1").lag_bytes == cohort(board).length == 600_000_144
 
 
-def test_what_is_for_others_is_in_no_figure_of_a_subscriber(board: Any) -> None:
+def test_packages_for_others_are_in_no_figure_of_a_subscriber(board: Any) -> None:
     first = board.package(length=1)
     for name in ("edge-1", "edge-2"):
         board.announce(name, first - 1, editable=True)
@@ -48,7 +48,7 @@ def test_what_is_for_others_is_in_no_figure_of_a_subscriber(board: Any) -> None:
     assert (board.row("edge-1").queue, board.row("edge-1").lag_packages) == ("idle", 0)
 
 
-def test_the_queue_of_a_cohort_is_that_of_its_slowest_subscriber_and_of_several_that_of_the_longest(board: Any) -> None:
+def test_the_cohort_queue_is_the_longest_one_of_its_slowest_subscribers(board: Any) -> None:
     board.announce("edge-1", 0, editable=True)
     board.announce("edge-2", 9, editable=True)
     board.package(length=10, recipients=("edge-2",))
@@ -58,7 +58,7 @@ def test_the_queue_of_a_cohort_is_that_of_its_slowest_subscriber_and_of_several_
     assert (cohort(board).straggler, cohort(board).size, cohort(board).length) == ("edge-2", 2, 110)
 
 
-def test_a_clear_of_the_first_packages_means_the_subscribers_own(board: Any) -> None:
+def test_clearing_the_first_packages_counts_only_those_for_the_subscriber(board: Any) -> None:
     board.announce("edge-1", 0, editable=True)
     offsets = [board.package(recipients=("edge-2",) if number % 2 else ()) for number in range(8)]
     board.start()
@@ -69,7 +69,7 @@ def test_a_clear_of_the_first_packages_means_the_subscribers_own(board: Any) -> 
 
 
 @pytest.mark.parametrize("below", [2, 5])
-def test_what_was_trimmed_is_in_no_view_from_that_moment_on(board: Any, below: int) -> None:
+def test_trimmed_packages_are_in_no_view(board: Any, below: int) -> None:
     board.announce("edge-1", 0, editable=True)
     for _ in range(4):
         board.package(length=10)

@@ -32,7 +32,7 @@ def test_a_queue_begins_after_the_last_processed_package_and_is_in_the_order_of_
 
 
 @pytest.mark.proves("F28", "F30")
-def test_a_new_package_is_in_the_queue_without_anything_else_happening(board: Any) -> None:
+def test_a_new_package_is_in_the_queue_at_once(board: Any) -> None:
     board.announce("edge-1", board.package())
     assert queue(board, "edge-1").size == 0
     board.package()
@@ -42,7 +42,7 @@ def test_a_new_package_is_in_the_queue_without_anything_else_happening(board: An
 
 
 @pytest.mark.proves("F26", "F42")
-def test_an_entry_says_all_there_is_to_know_of_its_package(board: Any) -> None:
+def test_a_queue_entry_describes_its_package(board: Any) -> None:
     written_ns = board.now_ns
     offset = board.package(path="/blog", deep_paths=("/blog",), user="kim")
     board.announce("edge-1", offset - 1)
@@ -62,7 +62,7 @@ def test_the_id_of_an_entry_leads_back_to_it_and_a_malformed_one_is_refused(boar
 
 
 @pytest.mark.proves("F45")
-def test_attempts_and_error_are_those_of_the_head_alone(board: Any) -> None:
+def test_only_the_head_has_attempts_and_an_error(board: Any) -> None:
     first = board.package()
     board.package()
     said = {"attempts": 2, "last_error": "no space", "head_offset": first}
@@ -72,7 +72,7 @@ def test_attempts_and_error_are_those_of_the_head_alone(board: Any) -> None:
 
 
 @pytest.mark.proves("F45")
-def test_the_head_of_a_version_that_does_not_name_it_is_the_first_of_the_whole_queue(board: Any) -> None:
+def test_for_older_versions_the_first_package_of_the_queue_is_its_head(board: Any) -> None:
     first = board.package("news")
     board.package("site")
     board.announce("edge-1", first - 1, State.RETRYING, attempts=2, last_error="no space")
@@ -81,7 +81,7 @@ def test_the_head_of_a_version_that_does_not_name_it_is_the_first_of_the_whole_q
 
 
 @pytest.mark.proves("F47", "W25")
-def test_looking_at_queues_writes_nothing(board: Any) -> None:
+def test_reading_queues_writes_nothing(board: Any) -> None:
     for _ in range(20):
         board.package()
     board.announce("edge-1", 0)
@@ -97,7 +97,7 @@ def test_looking_at_queues_writes_nothing(board: Any) -> None:
 
 
 @pytest.mark.proves("F37", "F38", "F39", "W16", "W24", "W25", "W26")
-def test_after_a_restart_all_queues_are_there_at_once_though_nothing_new_happens(board: Any) -> None:
+def test_after_a_restart_all_queues_are_there_at_once_without_new_records(board: Any) -> None:
     for _ in range(20):
         board.package()
     board.announce("edge-1", 5)
@@ -108,13 +108,13 @@ def test_after_a_restart_all_queues_are_there_at_once_though_nothing_new_happens
 
 
 @pytest.mark.proves("F37", "W24", "R6")
-def test_the_queues_of_an_empty_log_are_empty_not_refused(board: Any) -> None:
+def test_the_queues_of_an_empty_log_are_empty(board: Any) -> None:
     board.announce("edge-1", -1)
     assert queue(board, "edge-1").size == 0
 
 
 @pytest.mark.proves("F40", "W24")
-def test_no_look_in_thirteen_hours_fails_or_finds_something_else(board: Any) -> None:
+def test_queues_are_the_same_for_thirteen_hours(board: Any) -> None:
     for _ in range(20):
         board.package()
     for _ in range(13):
@@ -124,7 +124,7 @@ def test_no_look_in_thirteen_hours_fails_or_finds_something_else(board: Any) -> 
 
 
 @pytest.mark.proves("F31", "F35")
-def test_a_trimmed_prefix_is_neither_counted_nor_read_for_again(board: Any) -> None:
+def test_a_trimmed_prefix_is_neither_counted_nor_read_again(board: Any) -> None:
     for _ in range(50):
         board.package()
     board.trim(below=31)
@@ -136,7 +136,7 @@ def test_a_trimmed_prefix_is_neither_counted_nor_read_for_again(board: Any) -> N
 
 
 @pytest.mark.proves("F31", "F32", "F33")
-def test_many_askers_at_once_have_the_older_packages_read_once(board: Any) -> None:
+def test_many_concurrent_requests_read_the_older_packages_once(board: Any) -> None:
     for _ in range(400):
         board.package()
     for number in range(10):
@@ -169,7 +169,7 @@ def test_test_packages_are_in_no_queue(board: Any) -> None:
 
 
 @pytest.mark.proves("F54", "W18")
-def test_errors_whose_package_is_no_longer_on_the_log_are_marked_and_counted_as_they_are_listed(board: Any) -> None:
+def test_errors_of_trimmed_packages_are_marked_and_counted_as_listed(board: Any) -> None:
     for _ in range(9):
         board.package()
     for offset in (3, 8):
@@ -193,12 +193,12 @@ def test_a_subscriber_named_like_an_error_queue_is_reached(board: Any) -> None:
     assert queue(board, "edge-error").size == 0
 
 
-def test_nobody_has_a_queue_who_was_never_heard_of(board: Any) -> None:
+def test_an_unknown_subscriber_has_no_queue(board: Any) -> None:
     with refused("unknown_name"):
         queue(board, "edge-1")
 
 
-def test_the_queue_of_one_that_follows_several_publishers_is_theirs_in_the_order_of_the_log(board: Any) -> None:
+def test_the_queue_of_several_followed_publishers_is_in_the_order_of_the_log(board: Any) -> None:
     offsets = {board.package(publisher): publisher for publisher in ("site", "shop", "news", "site") * 5}
     first = min(offsets)
     board.announce("edge-1", first, follows=("site", "shop"))

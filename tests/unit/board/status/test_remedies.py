@@ -48,7 +48,7 @@ def behind(board: Any) -> Any:
 
 
 @pytest.mark.parametrize("case", STILL)
-def test_whoever_does_not_move_needs_somebody_and_says_why(behind: Any, case: str) -> None:
+def test_a_subscriber_that_makes_no_progress_needs_attention_and_says_why(behind: Any, case: str) -> None:
     said, words = STILL[case]
     said = {"head_offset": 6, **said}
     behind.announce("edge-1", said.pop("offset", 5), said.pop("state"), **said)
@@ -58,20 +58,20 @@ def test_whoever_does_not_move_needs_somebody_and_says_why(behind: Any, case: st
 
 
 @pytest.mark.parametrize("state", list(State))
-def test_every_state_but_those_that_move_is_named(behind: Any, state: State) -> None:
+def test_every_state_without_progress_is_reported_as_a_trouble(behind: Any, state: State) -> None:
     behind.announce("edge-1", 5, state, since_s=90, reason="" if state is State.IMPORTING else "so")
     assert bool(behind.row("edge-1").troubles) is (state is not State.IMPORTING)
 
 
 @pytest.mark.parametrize(("seconds", "liveness"), [(60, "silent"), (2 * 3600, "gone")])
-def test_one_that_is_not_heard_of_is_missed_also_with_an_empty_queue(behind: Any, seconds: int, liveness: str) -> None:
+def test_a_silent_subscriber_needs_attention_even_with_an_empty_queue(behind: Any, seconds: int, liveness: str) -> None:
     behind.announce("edge-1", 10)
     behind.pass_time(seconds)
     row = behind.row("edge-1")
     assert (row.liveness, row.needs) == (liveness, True)
 
 
-def test_what_was_given_up_held_or_left_without_its_hook_needs_somebody(behind: Any) -> None:
+def test_packages_given_up_or_quarantined_and_failed_hooks_need_attention(behind: Any) -> None:
     for status in (Status.REMOVED_FAILED, Status.HELD, Status.HOOK_FAILED):
         behind.announce(status.name, 10)
         behind.tell(status.name, 4, status, "boom")
@@ -82,7 +82,7 @@ def test_what_was_given_up_held_or_left_without_its_hook_needs_somebody(behind: 
     ("state", "needs"),
     [(State.IDLE, False), (State.IMPORTING, False), (State.BLOCKED, True), (State.PAUSED, True), (State.WAITING, True)],
 )
-def test_one_that_is_staged_goes_on_by_itself_as_long_as_its_golden_one_moves(
+def test_a_staged_subscriber_needs_no_attention_while_its_golden_one_makes_progress(
     behind: Any, state: State, needs: bool
 ) -> None:
     behind.announce("edge-0", 8, state, reason="" if not needs else "so")
@@ -100,7 +100,7 @@ def test_a_failing_hook_has_its_remedies(behind: Any) -> None:
 
 
 @pytest.mark.parametrize("state", [State.STOPPED, State.GAP])
-def test_whoever_is_started_by_a_remedy_imports_what_it_did_before(behind: Any, state: State) -> None:
+def test_a_remedy_starts_a_subscriber_with_its_former_options(behind: Any, state: State) -> None:
     behind.announce(
         "edge 1", 5, state, editable=True, follows=("site", "n w"), include=("/b/**",), exclude=("*.tmp",),
         golden="edge-0", max_retries=3, reason="so",
@@ -113,13 +113,13 @@ def test_whoever_is_started_by_a_remedy_imports_what_it_did_before(behind: Any, 
     )
 
 
-def test_whoever_stopped_with_a_hook_to_be_called_is_started_with_it(behind: Any) -> None:
+def test_a_subscriber_stopped_with_a_pending_hook_is_started_with_that_hook(behind: Any) -> None:
     behind.announce("edge-1", 10, State.STOPPED, hooks=1)
     (trouble,) = behind.row("edge-1").troubles
     assert "add the --after-import that it had" in trouble.remedies[0].does
 
 
-def test_a_publisher_that_is_blocked_or_held_up_needs_somebody(behind: Any) -> None:
+def test_a_blocked_or_throttled_publisher_needs_attention(behind: Any) -> None:
     behind.announce("edge-1", 5, State.BLOCKED, reason="damaged")
     held_up = ThrottledMessage(
         publisher="news", publisher_instance="p2", subscriber="edge-1", backlog=1500, waiting=2, time_ns=behind.now_ns
@@ -131,13 +131,13 @@ def test_a_publisher_that_is_blocked_or_held_up_needs_somebody(behind: Any) -> N
     assert site.troubles[0].what == "its packages are blocked at edge-1"
 
 
-def test_a_pause_that_holds_up_nothing_is_named_and_needs_nobody(behind: Any) -> None:
+def test_a_pause_that_delays_nothing_is_reported_but_needs_no_attention(behind: Any) -> None:
     behind.announce("edge-1", 10, State.PAUSED, reason="paused by kim")
     row = behind.row("edge-1")
     assert (row.needs, row.troubles[0].what) == (False, "paused by kim")
 
 
-def test_the_queue_says_it_too(behind: Any) -> None:
+def test_the_queue_shows_the_same_troubles(behind: Any) -> None:
     behind.announce("edge-1", 5, State.PAUSED, reason="paused by kim; callboard resume edge-1")
     view = behind.simulation.run(queue(behind.context, "edge-1"))
     assert [(trouble.what, trouble.remedies[0].command) for trouble in view.troubles] == [
@@ -145,7 +145,7 @@ def test_the_queue_says_it_too(behind: Any) -> None:
     ]
 
 
-def test_so_do_the_metrics(behind: Any) -> None:
+def test_the_metrics_show_which_subscribers_need_attention(behind: Any) -> None:
     behind.announce("edge-1", 5, State.PAUSED, reason="paused by kim")
     behind.announce("edge-2", 10)
     view: BoardStatus = behind.status()

@@ -82,7 +82,7 @@ def troubled(board: Any) -> Any:
 
 
 @pytest.mark.proves("F42", "F44", "F45", "F55", "F58", "W26", "W29")
-def test_one_screen_tells_the_whole_story(troubled: Any) -> None:
+def test_the_status_screen_matches_the_golden_file(troubled: Any) -> None:
     assert rendered(troubled.status(), RetentionForecast("blocked-1", 3 * 3600, soon=True)) == GOLDEN.read_text()
 
 
@@ -95,7 +95,7 @@ def test_no_line_is_wider_than_the_terminal_and_no_command_is_broken(troubled: A
     assert commands == shown
 
 
-def test_where_it_is_narrow_a_command_is_whole_and_what_it_does_below_it(board: Any) -> None:
+def test_a_narrow_terminal_shows_each_command_in_one_piece_with_its_effect_below(board: Any) -> None:
     board.package()
     board.announce("edge-with-a-long-name", 0, State.PAUSED, reason="paused by kim")
     lines = rendered(board.status(), width=50).splitlines()
@@ -105,13 +105,13 @@ def test_where_it_is_narrow_a_command_is_whole_and_what_it_does_below_it(board: 
     assert "  $ callboard resume edge-with-a-long-name  ends the pause" in wide
 
 
-def test_colours_are_only_for_a_terminal(troubled: Any) -> None:
+def test_colours_are_used_only_on_a_terminal(troubled: Any) -> None:
     view = troubled.status()
     assert "\x1b[" not in rendered(view)
     assert "\x1b[1;31mblocked" in rendered(view, colours=True)
 
 
-def test_json_has_all_of_it(troubled: Any) -> None:
+def test_the_json_contains_everything(troubled: Any) -> None:
     data = json.loads(json.dumps(to_data(troubled.status())))
     rows = {row["name"]: row for row in data["subscribers"]}
     assert rows["golden-1"]["troubles"][0]["remedies"][0]["command"] == "callboard retry golden-1"
@@ -120,7 +120,7 @@ def test_json_has_all_of_it(troubled: Any) -> None:
     assert {each["name"] for each in data["publishers"]} == {"news", "site"}
 
 
-def test_a_fleet_that_is_well_has_no_story(board: Any) -> None:
+def test_a_healthy_fleet_needs_no_explanation(board: Any) -> None:
     board.package()
     board.announce("edge-1", 1)
     assert board.row("edge-1").troubles == ()
@@ -129,7 +129,7 @@ def test_a_fleet_that_is_well_has_no_story(board: Any) -> None:
 
 
 @pytest.mark.proves("F17")
-def test_a_publisher_whose_requests_are_held_up_says_by_whom_since_when_and_how_many(board: Any) -> None:
+def test_a_throttled_publisher_shows_the_subscriber_the_time_and_the_number_of_requests(board: Any) -> None:
     for _ in range(15):
         board.package()
     board.announce("edge-1", 0)
@@ -147,14 +147,14 @@ def test_an_empty_board_says_how_to_begin(board: Any) -> None:
     assert "callboard run subscriber NAME --into DIR" in rendered(board.status())
 
 
-def test_nobody_is_told_to_skip_at_a_subscriber_that_refuses_it(board: Any) -> None:
+def test_skip_is_not_suggested_for_a_subscriber_that_refuses_it(board: Any) -> None:
     board.package()
     for editable in (True, False):
         board.announce("edge-1", 0, State.RETRYING, editable=editable, attempts=1, reason="no space")
         assert ("callboard skip edge-1" in rendered(board.status())) is editable
 
 
-def test_every_remedy_is_a_command_that_there_is(troubled: Any) -> None:
+def test_every_remedy_is_an_existing_command(troubled: Any) -> None:
     group: Any = typer.main.get_command(app)
     for row in troubled.status().subscribers:
         for trouble in row.troubles:
@@ -168,7 +168,7 @@ def test_every_remedy_is_a_command_that_there_is(troubled: Any) -> None:
                 command.make_context("", words, parent=context)
 
 
-def test_commands_for_a_name_with_a_blank_and_for_a_gap_can_be_typed_as_they_are(board: Any) -> None:
+def test_suggested_commands_can_be_typed_as_they_are(board: Any) -> None:
     board.package()
     board.announce("edge of town", -1, State.GAP, reason="trimmed")
     commands = [remedy.command for trouble in board.row("edge of town").troubles for remedy in trouble.remedies]
@@ -189,7 +189,7 @@ def sixty(board: Any) -> Any:
 
 @pytest.mark.parametrize("height", [8, 12, 24, 40, 61, 100])
 @pytest.mark.parametrize("width", [50, 80, 120])
-def test_sixty_on_a_small_screen_begin_with_those_who_need_somebody(sixty: Any, height: int, width: int) -> None:
+def test_a_small_screen_shows_subscribers_that_need_attention_first(sixty: Any, height: int, width: int) -> None:
     lines = rendered(sixty.status(), width=width, height=height).splitlines()
     assert len(lines) < height
     assert " ".join(lines[:2]).startswith("60 subscribers, 5 in need of attention: 55 idle, 5 blocked")
@@ -199,13 +199,13 @@ def test_sixty_on_a_small_screen_begin_with_those_who_need_somebody(sixty: Any, 
         assert f"and {60 - len(shown)} more" in lines or len(shown) == 60
 
 
-def test_what_has_no_room_is_counted(sixty: Any) -> None:
+def test_subscribers_without_room_on_the_screen_are_counted(sixty: Any) -> None:
     lines = rendered(sixty.status(), height=24).splitlines()
     assert sum(line.startswith("edge-") and " has been " in line for line in lines) == 2
     assert "and the details of 3 more: callboard status --needs" in lines
 
 
-def test_who_is_shown_can_be_chosen_and_in_which_order(troubled: Any) -> None:
+def test_the_subscribers_shown_and_their_order_can_be_chosen(troubled: Any) -> None:
     rows = troubled.status().subscribers
 
     def chosen(**selection: Any) -> list[str]:
@@ -233,5 +233,5 @@ def test_a_selection_hides_no_total(troubled: Any) -> None:
     assert [line.split()[0] for line in lines if line.startswith("edge-")] == ["edge-2"]
 
 
-def test_no_age_is_negative_when_clocks_differ() -> None:
+def test_ages_are_never_negative_when_clocks_differ() -> None:
     assert age(-3.7) == "0 s"

@@ -14,14 +14,14 @@ def words(states: type[State]) -> set[str]:
     return {state.name.lower() for state in states}
 
 
-def test_every_state_that_is_shown_has_a_colour_and_nothing_else_has_one() -> None:
+def test_exactly_the_states_that_are_shown_have_a_colour() -> None:
     assert set(STYLES) == {*STATES, *get_args(QueueState)}
 
 
-def test_a_queue_is_in_a_state_of_its_own_or_in_that_of_its_subscriber() -> None:
+def test_a_queue_has_its_own_state_or_that_of_its_subscriber() -> None:
     assert set(get_args(QueueState)) - words(State) == {"running"}
 
 
-def test_a_failure_is_called_the_same_in_an_error_queue_and_in_what_is_left_of_all() -> None:
+def test_a_failure_has_the_same_name_in_the_error_queue_and_in_the_summary() -> None:
     assert set(FAILED.values()) == set(get_args(FailureStatus))
     assert set(STATUSES) == {*get_args(FailureStatus), "hook_due"}
