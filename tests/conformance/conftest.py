@@ -24,7 +24,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.fixture(scope="session")
 def postgres_servers() -> Iterator[Callable[[int], PostgresServer]]:
-    """Private servers by version, each started when it is first asked for."""
+    """Private servers by version, each started when it is first needed."""
     servers: dict[int, PostgresServer] = {}
     with ExitStack() as stack:
 
@@ -45,19 +45,19 @@ def each_postgres(request: pytest.FixtureRequest, postgres_servers: Callable[[in
 
 @pytest.fixture(scope="session")
 def newest_postgres(postgres_servers: Callable[[int], PostgresServer]) -> PostgresServer:
-    """The server for tests that do not look at versions. It is shared: not to be stopped."""
+    """The server for tests that work with any version. It is shared: do not stop it."""
     return postgres_servers(max(INSTALLATIONS))
 
 
 @pytest.fixture
 def each_postgres_url(each_postgres: str) -> Iterator[str]:
-    """A schema of its own for the test, on each server in turn."""
+    """A private schema for the test, on each server in turn."""
     with own_schema(each_postgres) as url:
         yield url
 
 
 @pytest.fixture
 def postgres_url(newest_postgres: PostgresServer) -> Iterator[str]:
-    """A schema of its own for the test."""
+    """A private schema for the test."""
     with own_schema(newest_postgres.url) as url:
         yield url

@@ -1,4 +1,4 @@
-"""Members on a log, in real time: what every log has to carry. Leases are short, and no speed is asserted."""
+"""Members on a log, in real time, as every log must support them. Leases are short; speed is not asserted."""
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -29,7 +29,7 @@ Open = Callable[[], Log]
 
 
 class Member(Service):
-    """A member on a handle of its own."""
+    """A member with its own handle."""
 
     world: FaultyWorld
 

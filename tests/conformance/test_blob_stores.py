@@ -1,4 +1,4 @@
-"""Every blob store of callboard passes the suite that decides what a blob store is."""
+"""Every blob store of callboard passes the suite that defines a blob store."""
 
 import asyncio
 import hashlib
@@ -23,12 +23,12 @@ DIGEST = hashlib.sha256(b"content").hexdigest()
 @pytest.mark.proves("F24")
 @pytest.mark.parametrize("check", ALL_CHECKS, ids=lambda check: check.__name__)
 @pytest.mark.parametrize("store", [folder_blob_store, memory_blob_store])
-def test_a_blob_store_does_what_a_blob_store_does(store: Callable, check: Check) -> None:
+def test_a_blob_store_passes_the_suite(store: Callable, check: Check) -> None:
     with store() as harness:
         assert asyncio.run(verify(check, harness)) == ""
 
 
-def test_every_check_says_what_it_demands() -> None:
+def test_every_check_has_a_docstring() -> None:
     assert len(ALL_CHECKS) > 10
     assert all(inspect.getdoc(check) for check in ALL_CHECKS)
 
@@ -43,7 +43,7 @@ def put_once(store: FolderBlobStore, content: bytes) -> bool:
     return asyncio.run(body())
 
 
-def test_what_a_killed_writer_left_is_removed_when_it_is_old(tmp_path: Path) -> None:
+def test_leftovers_of_a_killed_writer_are_removed_when_they_are_old(tmp_path: Path) -> None:
     (tmp_path / "tmp").mkdir()
     old, young = tmp_path / "tmp/old", tmp_path / "tmp/young"
     for file, age in ((old, LEFTOVER_AGE_NS + HOUR_NS), (young, LEFTOVER_AGE_NS - HOUR_NS)):
@@ -55,7 +55,7 @@ def test_what_a_killed_writer_left_is_removed_when_it_is_old(tmp_path: Path) -> 
     assert young.exists()
 
 
-def test_a_full_disk_stores_nothing_and_says_so(tmp_path: Path) -> None:
+def test_a_put_on_a_full_disk_stores_nothing_and_raises(tmp_path: Path) -> None:
     store = FolderBlobStore(tmp_path)
     limits = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (1 << 20, limits[1]))
@@ -75,7 +75,7 @@ def test_a_root_that_is_a_file_is_named(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("folder", "blob"), [(0o700, 0o400), (0o2770, 0o440), (0o755, 0o444)])
-def test_a_blob_is_a_file_for_those_who_may_read_the_folder(folder: int, blob: int, tmp_path: Path) -> None:
+def test_a_blob_has_the_permissions_of_its_folder(folder: int, blob: int, tmp_path: Path) -> None:
     tmp_path.chmod(folder)
     put_once(FolderBlobStore(tmp_path), b"content")
     file = tmp_path / DIGEST[:2] / DIGEST[2:]

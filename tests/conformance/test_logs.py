@@ -1,4 +1,4 @@
-"""Every log of callboard passes the suite that decides what a log is."""
+"""Every log of callboard passes the suite that defines a log."""
 
 import asyncio
 import inspect
@@ -28,25 +28,25 @@ LOGS: dict[str, Callable[[], AbstractContextManager[LogHarness]]] = {
 @pytest.mark.proves("F1", "F2", "F4", "R6", "R8", "R10")
 @pytest.mark.parametrize("check", ALL_CHECKS, ids=lambda check: check.__name__)
 @pytest.mark.parametrize("name", LOGS)
-def test_a_log_does_what_a_log_does(name: str, check: Check) -> None:
+def test_a_log_passes_the_suite(name: str, check: Check) -> None:
     with LOGS[name]() as harness:
         asyncio.run(verify(check, harness))
 
 
 @pytest.mark.parametrize("check", ALL_CHECKS, ids=lambda check: check.__name__)
 @pytest.mark.parametrize("around", [itself, SharedTail], ids=["log", "tail"])
-def test_a_postgres_log_does_what_a_log_does(around: type, check: Check, each_postgres: str) -> None:
+def test_a_postgres_log_passes_the_suite(around: type, check: Check, each_postgres: str) -> None:
     with postgres_log(each_postgres, around=around) as harness:
         asyncio.run(verify(check, harness))
 
 
 @pytest.mark.postgres
-def test_a_postgres_log_survives_its_server() -> None:
+def test_a_postgres_log_survives_a_restart_of_its_server() -> None:
     with postgres_candidate(max(INSTALLATIONS)).start() as new, new() as harness:
         assert asyncio.run(verify(restart.check_a_restart_loses_nothing, harness)) == ""
 
 
-def test_what_sqlite_does_not_declare_is_known() -> None:
+def test_sqlite_lacks_only_the_known_capabilities() -> None:
     passed_over = set()
     for check in ALL_CHECKS:
         with sqlite_log() as harness:
@@ -54,7 +54,7 @@ def test_what_sqlite_does_not_declare_is_known() -> None:
     assert passed_over == {"", "RESTART", "NOT_DURABLE", "NOT_SHARED", "NOT_KEYS", "NOT_TRIM", "NOT_TRIM_BYTES"}
 
 
-def test_every_check_says_what_it_demands() -> None:
+def test_every_check_has_a_docstring() -> None:
     assert len(ALL_CHECKS) > 70
     assert len({check.__name__ for check in ALL_CHECKS}) == len(ALL_CHECKS)
     assert all(inspect.getdoc(check) for check in ALL_CHECKS)

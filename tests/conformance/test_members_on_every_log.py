@@ -36,7 +36,7 @@ def test_a_replaced_topic_ends_the_standing_of_a_member(newest_postgres: Postgre
 
 
 @pytest.mark.postgres
-def test_a_server_that_restarts_costs_its_members_no_view() -> None:
+def test_a_restart_of_the_server_changes_no_view() -> None:
     with postgres_candidate(max(INSTALLATIONS)).start() as new, new() as harness:
         assert harness.url
         assert harness.restart

@@ -1,4 +1,4 @@
-"""Every repository of callboard passes the suite that decides what a repository is."""
+"""Every repository of callboard passes the suite that defines a repository."""
 
 import asyncio
 import inspect
@@ -29,13 +29,13 @@ REPOSITORIES: dict[str, Callable[[], AbstractContextManager[RepositoryHarness]]]
 
 @pytest.mark.parametrize("check", ALL_CHECKS, ids=lambda check: check.__name__)
 @pytest.mark.parametrize("name", REPOSITORIES)
-def test_a_repository_does_what_a_repository_does(name: str, check: Check) -> None:
+def test_a_repository_passes_the_suite(name: str, check: Check) -> None:
     with REPOSITORIES[name]() as harness:
         assert asyncio.run(verify(check, harness)) == ""
 
 
 @pytest.mark.parametrize("check", ALL_CHECKS, ids=lambda check: check.__name__)
-def test_a_postgres_repository_does_what_a_repository_does(check: Check, each_postgres: str) -> None:
+def test_a_postgres_repository_passes_the_suite(check: Check, each_postgres: str) -> None:
     with postgres_repository(each_postgres) as harness:
         assert asyncio.run(verify(check, harness)) == ""
 
@@ -50,7 +50,7 @@ def test_a_folder_repository_needs_no_superuser(check: Check) -> None:
         as_ordinary_user(lambda: asyncio.run(verify(check, harness)))
 
 
-def test_every_check_says_what_it_demands() -> None:
+def test_every_check_has_a_docstring() -> None:
     assert len(ALL_CHECKS) > 40
     assert len({check.__name__ for check in ALL_CHECKS}) == len(ALL_CHECKS)
     assert all(inspect.getdoc(check) for check in ALL_CHECKS)

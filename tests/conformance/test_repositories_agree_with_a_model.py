@@ -1,4 +1,4 @@
-"""Random packages, applied to every repository and to a model that is too simple to be wrong."""
+"""Random packages, applied to every repository and to a simple model."""
 
 import asyncio
 import tempfile
@@ -43,7 +43,7 @@ class Folder:
         return found
 
     def make(self, names: list[str], mode: int) -> "Folder":
-        """The folder at the end of the names, made where there is none."""
+        """The folder at the end of the names, created if it is missing."""
         if not names:
             return self
         child = self.children.get(names[0])
@@ -147,7 +147,7 @@ def test_a_memory_repository_agrees_with_the_model(packages: list[list[Operation
     asyncio.run(agree(MemoryRepository(), packages))
 
 
-def test_the_model_itself_is_right_about_an_example() -> None:
+def test_the_model_is_right_about_an_example() -> None:
     model = Folder()
     for operation in (file("/a/f", "x"), link("/l", "a"), folder("/a", 0o700), file("/l/in", "y"), Delete("/a/f")):
         carry_out(model, operation)

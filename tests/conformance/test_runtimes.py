@@ -1,4 +1,4 @@
-"""One agent, one set of expectations, every runtime."""
+"""The example agent behaves alike in every runtime."""
 
 # ruff: noqa: ASYNC110  # what other processes do can only be polled
 
@@ -35,7 +35,7 @@ Scenario = Callable[[Agent], Coroutine[Any, Any, None]]
 
 @pytest.fixture(params=["embedded", "processes", "simulated"])
 def play(request: pytest.FixtureRequest, tmp_path: Path) -> Callable[[Scenario], list[str]]:
-    """Plays a scenario on the example agent, stops the agent, and returns what its world wrote down."""
+    """Plays a scenario on the example agent, stops the agent, and returns the diary of its world."""
 
     async def on_stage(start: Start, scenario: Scenario) -> None:
         agent = await start(example_agent(tmp_path / "diary"))
@@ -81,7 +81,7 @@ def test_a_question_is_answered(play: Play) -> None:
     play(scenario)
 
 
-def test_mail_between_actors_arrives_and_every_actor_hears_of_every_other_once(play: Play) -> None:
+def test_mail_between_actors_arrives_and_every_actor_is_introduced_to_every_other_once(play: Play) -> None:
     async def scenario(agent: Agent) -> None:
         await until(lambda: counted(agent, 107))
         assert await ask(agent, "friend", "counter") == ("counter", 1)
@@ -96,7 +96,7 @@ async def counted(agent: Agent, total: int) -> bool:
     return (await ask(agent, "counter", "count"))[1] == total
 
 
-def test_an_effect_is_carried_out_and_its_result_or_error_comes_back(play: Play) -> None:
+def test_an_effect_returns_its_result_or_error(play: Play) -> None:
     async def scenario(agent: Agent) -> None:
         assert await ask(agent, "echo", "hello") == ("HELLO", 0)
         assert await ask(agent, "echo", "fail") == ("LogUnavailable", 0)
@@ -104,7 +104,7 @@ def test_an_effect_is_carried_out_and_its_result_or_error_comes_back(play: Play)
     assert play(scenario) == ["HELLO", "closed"]
 
 
-def test_effects_of_one_actor_run_side_by_side(play: Play) -> None:
+def test_effects_of_one_actor_run_concurrently(play: Play) -> None:
     async def scenario(agent: Agent) -> None:
         slow = asyncio.ensure_future(ask(agent, "echo", "slow", 3000))
         quick = [ask(agent, "echo", f"quick {n}") for n in range(20)]
@@ -115,7 +115,7 @@ def test_effects_of_one_actor_run_side_by_side(play: Play) -> None:
     play(scenario)
 
 
-def test_timers_run_out_and_only_the_last_setting_counts(play: Play) -> None:
+def test_timers_expire_and_only_the_last_setting_counts(play: Play) -> None:
     async def scenario(agent: Agent) -> None:
         first = (await ask(agent, "counter", "tick", 0))[1]
         second = (await ask(agent, "counter", "tick", 50))[1]
@@ -134,7 +134,7 @@ async def ticked(agent: Agent) -> bool:
 
 
 @pytest.mark.proves("R8")
-def test_a_question_nobody_answers_ends_with_its_deadline(play: Play) -> None:
+def test_an_unanswered_question_ends_at_its_deadline(play: Play) -> None:
     async def scenario(agent: Agent) -> None:
         with pytest.raises(NotAnswered, match="ask again with the same id"):
             await agent.ask("counter", word("no such question"), 0.05)
@@ -142,7 +142,7 @@ def test_a_question_nobody_answers_ends_with_its_deadline(play: Play) -> None:
     play(scenario)
 
 
-def test_a_question_to_nobody_is_refused(play: Play) -> None:
+def test_a_question_to_an_unknown_actor_is_refused(play: Play) -> None:
     async def scenario(agent: Agent) -> None:
         with pytest.raises(ValueError, match="it has counter, echo, friend"):
             await agent.ask("stranger", word("count"), 1)
@@ -150,7 +150,7 @@ def test_a_question_to_nobody_is_refused(play: Play) -> None:
     play(scenario)
 
 
-def test_a_killed_actor_is_replaced_and_its_peers_hear_of_it(play: Play) -> None:
+def test_a_killed_actor_is_replaced_and_its_peers_are_notified(play: Play) -> None:
     async def scenario(agent: Agent) -> None:
         luck = (await ask(agent, "counter", "luck"))[1]
         before = status_of(agent, "counter")
@@ -159,7 +159,7 @@ def test_a_killed_actor_is_replaced_and_its_peers_hear_of_it(play: Play) -> None
         await until(lambda: counted(agent, 107))
         await agent.kill("counter")
         await until(lambda: replaced(agent, before))
-        await until(lambda: counted(agent, 107))  # it forgot everything, and its friend told it again
+        await until(lambda: counted(agent, 107))  # it has lost its state, and its friend sent the number again
         assert await ask(agent, "friend", "counter") == ("counter", 2)
         assert (await ask(agent, "counter", "luck"))[1] != luck
         assert await ask(agent, "echo", "still here") == ("STILL HERE", 0)
@@ -172,7 +172,7 @@ async def replaced(agent: Agent, before: ActorStatus) -> bool:
     return after is not None and after.epoch > before.epoch
 
 
-def test_a_question_to_an_actor_that_dies_is_put_to_its_successor(play: Play) -> None:
+def test_a_question_to_an_actor_that_dies_goes_to_its_successor(play: Play) -> None:
     async def scenario(agent: Agent) -> None:
         asked = asyncio.ensure_future(ask(agent, "counter", "tick", 300))
         await ask(agent, "counter", "count")
@@ -182,7 +182,7 @@ def test_a_question_to_an_actor_that_dies_is_put_to_its_successor(play: Play) ->
     play(scenario)
 
 
-def test_a_question_that_an_actor_crashes_at_twice_is_answered_with_the_error(play: Play) -> None:
+def test_a_question_that_crashes_an_actor_twice_is_answered_with_the_error(play: Play) -> None:
     async def scenario(agent: Agent) -> None:
         before = await up(agent, "counter")
         with pytest.raises(RequestRefused, match="crashed with RuntimeError: asked to crash twice on CommandRequest"):
@@ -204,7 +204,7 @@ def test_a_question_whose_effect_crashes_an_actor_twice_is_answered_with_the_err
     play(scenario)
 
 
-def test_questions_that_crash_an_actor_end_neither_the_agent_nor_the_questions_of_others(play: Play) -> None:
+def test_questions_that_crash_an_actor_end_neither_the_agent_nor_other_questions(play: Play) -> None:
     async def scenario(agent: Agent) -> None:
         bad = [ask(agent, "counter", "crash") for _ in range(LIMITS.max_restarts)]
         good = [ask(agent, "counter", "count") for _ in range(3)]
@@ -244,9 +244,7 @@ def test_an_actor_that_keeps_crashing_fails_the_agent(play: Play) -> None:
         (Problem.ACTOR_FAILED, AgentFailed),
     ],
 )
-def test_a_problem_ends_the_agent_with_its_error(
-    play: Play, problem: Problem, error: type[CallboardError]
-) -> None:
+def test_a_problem_ends_the_agent_with_its_error(play: Play, problem: Problem, error: type[CallboardError]) -> None:
     async def scenario(agent: Agent) -> None:
         with pytest.raises(error, match="do not ask"):
             await agent.ask("echo", word("problem", problem), PATIENCE_S)
@@ -257,7 +255,7 @@ def test_a_problem_ends_the_agent_with_its_error(
     play(scenario)
 
 
-def test_a_stop_lets_an_actor_finish_what_it_is_at(play: Play) -> None:
+def test_a_stop_lets_an_actor_finish_its_work(play: Play) -> None:
     async def scenario(agent: Agent) -> None:
         asked = asyncio.ensure_future(ask(agent, "echo", "the last word", 100))
         await ask(agent, "echo", "ready")
@@ -268,7 +266,7 @@ def test_a_stop_lets_an_actor_finish_what_it_is_at(play: Play) -> None:
     assert play(scenario) == ["READY", "THE LAST WORD", "closed"]
 
 
-def test_a_stop_does_not_wait_longer_than_it_is_told(play: Play) -> None:
+def test_a_stop_does_not_wait_longer_than_its_limit(play: Play) -> None:
     async def scenario(agent: Agent) -> None:
         asked = asyncio.ensure_future(agent.ask("echo", word("too slow", 3_600_000), 7200))
         await ask(agent, "echo", "ready")

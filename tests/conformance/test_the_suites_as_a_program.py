@@ -24,7 +24,7 @@ def _logging_stays_as_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(program.structlog, "configure", lambda **_: None)
 
 
-def test_all_of_it_passes_on_a_log_that_a_url_names(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+def test_the_log_suite_passes_on_a_log_named_by_a_url(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     assert program.main(["log", f"sqlite:///{tmp_path}/board.db"]) == 0
     shown = capsys.readouterr().out
     assert re.search(r"^a killed writer leaves whole appends +ok", shown, re.MULTILINE)
@@ -34,7 +34,7 @@ def test_all_of_it_passes_on_a_log_that_a_url_names(capsys: pytest.CaptureFixtur
 
 
 @pytest.mark.parametrize("url", ["sqlite:{}.db", "folder:{}"])
-def test_a_repository_that_a_url_names_is_empty_for_every_check(
+def test_a_repository_named_by_a_url_is_empty_for_every_check(
     url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -42,7 +42,7 @@ def test_a_repository_that_a_url_names_is_empty_for_every_check(
     assert len(list(tmp_path.iterdir())) > 40
 
 
-def test_what_cannot_be_tested_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_invalid_argument_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
     for arguments, advice in (
         (["repository", "sqlite:same.db"], "where a new name can go"),
         (["log", "--only", "stone"], "choose from memory, sqlite"),
@@ -53,7 +53,7 @@ def test_what_cannot_be_tested_is_refused(capsys: pytest.CaptureFixture[str]) ->
         assert advice in capsys.readouterr().err
 
 
-def test_the_result_can_be_read_by_programs(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+def test_the_result_is_machine_readable(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     assert program.main(["blob-store", "--only", "folder,memory", "--json"]) == 0
     result = json.loads(capsys.readouterr().out)["blob store"]
     assert result["checks"]["closing is idempotent"] == {"folder": "ok", "memory": "ok"}
@@ -68,7 +68,7 @@ def table(*candidates: Candidate[LogHarness]) -> tuple[str, Matrix[LogHarness]]:
     return out.getvalue(), matrix
 
 
-def test_a_failure_is_shown_with_its_reason_and_the_rest_goes_on() -> None:
+def test_a_failure_is_shown_with_its_reason_and_the_other_checks_run() -> None:
     @contextmanager
     def broken():
         with broken_log(DropsHeaders) as harness:
@@ -87,7 +87,7 @@ def test_a_failure_is_shown_with_its_reason_and_the_rest_goes_on() -> None:
     assert len(matrix.problems) == 1
 
 
-def test_a_server_that_cannot_be_had_is_a_failure_of_its_whole_column() -> None:
+def test_a_missing_server_fails_its_whole_column() -> None:
     @contextmanager
     def start():
         raise RuntimeError("there is no Maven")
@@ -99,7 +99,7 @@ def test_a_server_that_cannot_be_had_is_a_failure_of_its_whole_column() -> None:
     assert len(matrix.problems) == 1
 
 
-def test_a_program_that_finds_a_problem_says_so_with_its_exit_code(
+def test_a_run_with_a_problem_ends_with_an_exit_code(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr("callboard.backends.logs.memory.MemoryLog", type("Broken", (DropsHeaders, MemoryLog), {}))

@@ -1,4 +1,4 @@
-"""The suites themselves are tested: each broken backend must fail at least one check."""
+"""The suites detect bugs: each broken backend fails at least one check."""
 
 import io
 
@@ -19,7 +19,7 @@ def test_a_planted_bug_is_caught(planted: Planted, kind: type) -> None:
     assert catching_check(planted.checks, planted.new(kind)) is not None
 
 
-def test_a_bug_that_escapes_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_bug_that_no_check_catches_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     (_, _, repositories) = PLANTED
     unnoticed = Planted("repository", repositories.checks[:1], repositories.right, [repositories.right],
                         repositories.harness)  # fmt: skip

@@ -1,4 +1,4 @@
-"""Whole fleets in virtual time: actors die, agents restart, logs and repositories fail and dawdle; nothing is lost.
+"""Whole fleets in virtual time: actors die, agents restart, logs and repositories fail and delay; nothing is lost.
 
 Replay or extend with ``CALLBOARD_SEEDS=17`` or ``CALLBOARD_SEEDS=1000:2000``.
 """
@@ -66,7 +66,7 @@ def seeds() -> Iterable[int]:
 
 @dataclass
 class Sent:
-    """A package as the publisher knows it: what it leaves at its path, None for nothing."""
+    """A package as the publisher knows it: the content it leaves at its path, or None."""
 
     publisher: str
     path: str
@@ -75,7 +75,7 @@ class Sent:
 
 
 class WatchedRepository(MemoryRepository):
-    """Writes down the packages of every commit, in their order."""
+    """Records the packages of every commit, in order."""
 
     def __init__(self, store: MemoryStore, commits: list[int]) -> None:
         super().__init__(store)
@@ -88,7 +88,7 @@ class WatchedRepository(MemoryRepository):
 
 
 class WatchedWorld(AgentWorld):
-    """Tells its repository which packages come."""
+    """Tells its repository which packages are next."""
 
     def __init__(self, log: Log, blobs: BlobStore, spool: Path, watched: WatchedRepository, faults: Faults) -> None:
         super().__init__(log, blobs, spool, repository=FaultyRepository(watched, faults))
@@ -102,7 +102,7 @@ class WatchedWorld(AgentWorld):
 
 @dataclass
 class Edge:
-    """A subscriber, whatever its agent goes through."""
+    """A subscriber, across restarts of its agent."""
 
     settings: SubscriberSettings
     agent: Agent | None = None
@@ -114,7 +114,7 @@ class Edge:
         return codec.decode(Ledger, self.store.ledger) if self.store.ledger else Ledger(instance="")
 
     def busy(self, end: int) -> bool:
-        """Whether it is not through, or has not said so."""
+        """Whether it is not done, or has not reported so."""
         ledger = self.ledger
         return ledger.offset < end - 1 or bool(ledger.outbox) or any(package.due for package in ledger.held)
 
@@ -222,7 +222,7 @@ class Fleet:
             self.kills[role] += 1
 
     async def restart(self) -> None:
-        """Stop an agent, with or without patience, and start it again."""
+        """Stop an agent, at once or cleanly, and start it again."""
         for _ in range(2):
             await asyncio.sleep(self.rng.uniform(0, CHAOS_S / 2))
             edge = self.rng.choice(self.edges)
@@ -232,13 +232,13 @@ class Fleet:
             await self.start(edge)
 
     async def clear(self) -> None:
-        """Clear what edge-0 may still have to import of one publisher."""
+        """Clear the packages of one publisher that edge-0 may still have to import."""
         await asyncio.sleep(self.rng.uniform(0, CHAOS_S))
         last = (await self.log.bounds(TOPICS.package)).end - 1
         await self.command("edge-0", publisher="shop", clear=ClearCommand(offset=max(0, last)))
 
     async def skip(self) -> None:
-        """Skip one of the packages that edge-3 has set aside, again and again."""
+        """Repeatedly skip one of the packages that edge-3 has quarantined."""
         for _ in range(3):
             await asyncio.sleep(self.rng.uniform(0, CHAOS_S / 2))
             if held := self.edges[3].ledger.held:
@@ -251,7 +251,7 @@ class Fleet:
         await self.log.append(TOPICS.command, [record])
 
     async def settle(self) -> None:
-        """Wait until everybody is through, and has said so."""
+        """Wait until every subscriber is done, and has reported so."""
         end = (await self.log.bounds(TOPICS.package)).end
         async with asyncio.timeout(CALM_S):
             while any(edge.busy(end) for edge in self.edges):  # noqa: ASYNC110
@@ -260,7 +260,7 @@ class Fleet:
     # Looking at it.
 
     async def statuses(self, name: str) -> dict[int, Status]:
-        """What a subscriber has told, by offset; repeated statuses must be the same."""
+        """The statuses of a subscriber, by offset; repeated ones must be the same."""
         told: dict[tuple[str, int], PackageStatusMessage] = {}
         for record in await self.log.read(TOPICS.status, 1):
             status = open_record(record, PackageStatusMessage)
@@ -302,7 +302,7 @@ class Fleet:
             assert files == self.fold(sorted(concerned - removed - failed)), "leaving out changed the outcome"
 
     def check_held(self, edge: Edge, held: set[int], skipped: set[int]) -> None:
-        """Only what failed is held, or what would overtake it; and nothing did."""
+        """Only failed packages are held, and those that would overtake them; and none did."""
         assert not edge.ledger.held or edge.ledger.held[0].waits_for < 0
         assert not any(package.due for package in edge.ledger.held)
         assert edge.ledger.skipped == len(skipped)
@@ -319,7 +319,7 @@ class Fleet:
 
 
 class PublishedFleet(Fleet):
-    """A fleet whose packages come from publisher agents, which die like everybody else."""
+    """A fleet whose packages come from publisher agents, which die like all agents."""
 
     def __init__(self, simulation: Simulation, tmp_path: Path) -> None:
         super().__init__(simulation, tmp_path)
@@ -368,7 +368,7 @@ def simulate(seed: int, tmp_path: Path, kind: type[Fleet] = Fleet) -> tuple[str,
 @pytest.mark.proves("F72", "W7")
 @pytest.mark.parametrize("kind", [Fleet, PublishedFleet])
 @pytest.mark.parametrize("seed", seeds())
-def test_every_package_takes_effect_once_and_is_told_once(seed: int, kind: type[Fleet], tmp_path: Path) -> None:
+def test_every_package_takes_effect_once_and_is_reported_once(seed: int, kind: type[Fleet], tmp_path: Path) -> None:
     try:
         _, fleet = simulate(seed, tmp_path, kind)
     except BaseException as error:
@@ -377,7 +377,7 @@ def test_every_package_takes_effect_once_and_is_told_once(seed: int, kind: type[
     assert len(fleet.sent) == PACKAGES
 
 
-def test_the_fates_are_at_work(tmp_path: Path) -> None:
+def test_faults_happen_and_actors_of_every_role_are_killed(tmp_path: Path) -> None:
     fleets = [simulate(seed, tmp_path)[1] for seed in range(5)]
     assert all(fleet.faults.count > 5 for fleet in fleets)
     assert set().union(*(fleet.kills for fleet in fleets)) == {

@@ -1,4 +1,4 @@
-"""Events of publishers whose actors die, on a log that fails and dawdles: none is lost, what is repeated has its key.
+"""Events of publishers whose actors die, on a log that fails and delays: none is lost, and repeats keep their key.
 
 Replay with ``CALLBOARD_SEEDS=17``.
 """
@@ -42,7 +42,7 @@ def seeds() -> range:
 
 
 class Play:
-    """Two processes publish under one name, two subscribers import, the fates kill notifiers and their peers."""
+    """Two processes publish under one name, two subscribers import, and faults kill notifiers and their peers."""
 
     def __init__(self, simulation: Simulation, tmp_path: Path, *, keys: bool) -> None:
         self.simulation = simulation
@@ -90,7 +90,7 @@ class Play:
             request = DistributeRequest(request_id=f"r{number}", kind=Kind.DELETE, paths=(f"/{number}",))
             asked = self.rng.choice(publishers)
             while True:
-                if self.keys:  # without keys, two that are asked at the same moment ship it twice
+                if self.keys:  # without keys, two publishers asked at once ship it twice
                     asked = self.rng.choice(publishers)
                 try:
                     answer = await asked.ask(publisher.roles.DISTRIBUTOR, request, 5)
@@ -109,7 +109,7 @@ class Play:
             await self.rng.choice(publishers).kill(role)
 
     async def settle(self) -> None:
-        """Wait until everything is told."""
+        """Wait until every event is written."""
         async with asyncio.timeout(CALM_S):
             while set(await self.told()) < self.expected():  # noqa: ASYNC110
                 await asyncio.sleep(0.5)
@@ -120,7 +120,7 @@ class Play:
         return of_all | of_each
 
     async def told(self) -> Counter[tuple[str, str, str]]:
-        """What was told how often; the same is always told with the same key."""
+        """How often each event was written; the same event always has the same key."""
         found: Counter[tuple[str, str, str]] = Counter()
         keys: dict[tuple[str, str, str], str] = {}
         start, end = await self.log.bounds(TOPICS.event)
@@ -138,7 +138,7 @@ class Play:
 @pytest.mark.proves("W14", "W15", "F66", "F69")
 @pytest.mark.parametrize("keys", [True, False])
 @pytest.mark.parametrize("seed", seeds())
-def test_every_event_is_told_whatever_dies(seed: int, keys: bool, tmp_path: Path) -> None:
+def test_every_event_is_written_whichever_actors_die(seed: int, keys: bool, tmp_path: Path) -> None:
     with capture_logs() as lines, Simulation(seed) as simulation:
         play = Play(simulation, tmp_path, keys=keys)
         try:
@@ -153,7 +153,7 @@ def test_every_event_is_told_whatever_dies(seed: int, keys: bool, tmp_path: Path
         assert set(told.values()) == {1}
 
 
-def test_a_notifier_with_nothing_to_tell_reads_no_more_often_as_time_goes_by(tmp_path: Path) -> None:
+def test_an_idle_notifier_does_not_read_more_often_over_time(tmp_path: Path) -> None:
     with Simulation(1) as simulation:
         play = Play(simulation, tmp_path, keys=True)
         simulation.run(play.ensure())

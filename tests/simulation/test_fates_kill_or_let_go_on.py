@@ -1,4 +1,4 @@
-"""What becomes of an effect when the kill that it is to meet hits its actor's predecessor, which is dead already."""
+"""An effect continues after a kill that was meant for its actor but found the predecessor, already dead."""
 
 from collections.abc import Iterable
 from random import Random
@@ -17,7 +17,7 @@ WITHIN_S = 60.0
 
 
 class Worker:
-    """Does one thing after the other."""
+    """Performs one effect after the other."""
 
     def __init__(self, settings: None, rng: Random) -> None:
         pass
@@ -31,7 +31,7 @@ class Worker:
 
 
 class DoomedWorld:
-    """Has whoever does something be killed in the midst of it, until there were enough kills."""
+    """Kills the actor during each effect, until there were enough kills."""
 
     host: Host
 
@@ -54,7 +54,7 @@ class DoomedWorld:
         return struck
 
 
-def test_work_goes_on_after_kills_whomever_they_have_hit() -> None:
+def test_work_continues_after_kills_of_any_incarnation() -> None:
     for seed in range(25):
         world = DoomedWorld()
 

@@ -1,6 +1,6 @@
 """Fleets in virtual time, with faults at every effect; see ``callboard.testing.simulation``.
 
-More seeds: ``make sim SEEDS=2000``, or ``CALLBOARD_SEEDS=1000:2000``. A failure says what replays it.
+More seeds: ``make sim SEEDS=2000``, or ``CALLBOARD_SEEDS=1000:2000``. A failure shows the command that replays it.
 """
 
 import os
@@ -41,7 +41,7 @@ def chosen() -> list[int]:
 
 @pytest.mark.proves("F72", "W7")
 @pytest.mark.parametrize("seed", chosen())
-def test_every_repository_status_and_queue_is_what_the_log_says(seed: int) -> None:
+def test_every_repository_status_and_queue_agrees_with_the_log(seed: int) -> None:
     outcome = run_seed(seed)
     assert outcome.violation is None, outcome.story
 
@@ -58,7 +58,7 @@ def test_a_planted_bug_is_found(bug: str) -> None:
     assert run_seed(finding.seeds - 1).violation is None
 
 
-def test_a_violation_is_told_with_what_replays_it_and_a_shorter_history_is_found() -> None:
+def test_a_violation_is_shown_with_its_replay_and_a_shorter_history() -> None:
     bug, seeds = next(iter(QUICK_BUGS.items()))
     seed = hunt(bug, run_seed, seeds).seeds - 1
     with planted(bug):
@@ -75,16 +75,14 @@ def test_a_violation_is_told_with_what_replays_it_and_a_shorter_history_is_found
 
 
 @pytest.mark.parametrize(("bound", "most"), [("TURNS_MAX", 500), ("CPU_MAX_S", 0.01)])
-def test_a_simulation_that_does_not_end_is_ended_and_says_so(
-    bound: str, most: float, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_endless_simulation_is_ended_and_reported(bound: str, most: float, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(import_module("callboard.testing.simulation.distribution.run"), bound, most)
     violation = run_seed(0).violation
     assert violation is not None
     assert violation.rule == "nobody is busy for ever"
 
 
-def test_a_handler_that_never_returns_is_ended_and_told_of(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_handler_that_never_returns_is_ended_and_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     for bound in ("CPU_MAX_S", "HANDLER_MAX_S"):
         monkeypatch.setattr(import_module("callboard.testing.simulation.distribution.run"), bound, 0.05)
     receive = TailPoller.receive
@@ -100,14 +98,14 @@ def test_a_handler_that_never_returns_is_ended_and_told_of(monkeypatch: pytest.M
     assert violation.rule == "nobody is busy for ever"
 
 
-def test_what_was_not_tried_is_listed() -> None:
+def test_untried_faults_are_listed() -> None:
     outcome = run_seed(0)
     assert "RunHook host lost" in missing(type(outcome.met)(), outcome.counts, COUNTED)
     everything = type(outcome.met)({(effect, fault): 1 for effect in EFFECTS for fault in Fault})
     assert not [line for line in missing(everything, outcome.counts, COUNTED) if line.startswith(EFFECTS)]
 
 
-def test_a_search_that_must_be_complete_fails_if_something_never_happened() -> None:
+def test_a_search_that_must_be_complete_fails_if_a_fault_never_happened() -> None:
     one_seed = ["simulate", "--first", "1", "--seeds", "1", "--processes", "1"]
     assert CliRunner().invoke(app, one_seed).exit_code == OK
     complete = CliRunner().invoke(app, [*one_seed, "--complete"])
@@ -116,7 +114,7 @@ def test_a_search_that_must_be_complete_fails_if_something_never_happened() -> N
     assert "0 seeds of 1 found something wrong" in complete.output
 
 
-def test_twenty_bugs_and_more_are_planted_under_different_names() -> None:
+def test_at_least_twenty_bugs_are_planted_under_different_names() -> None:
     assert len(BUGS) >= 20
     assert SEEDS_MAX <= 200
 

@@ -1,4 +1,4 @@
-"""The oracle knows a hook by its package: it is owed also when an older copy of the log gives the offset to another."""
+"""The oracle identifies a hook by its package, also if an older copy of the log has another one at its offset."""
 
 from dataclasses import replace
 
@@ -18,7 +18,7 @@ DUE = HookDue(offset=1, publisher="site", package_id="former", kind=Kind.ADD)
 
 
 class Repository:
-    """One whose ledger says that a hook is due, and whose oracle follows it."""
+    """A repository whose ledger has a due hook, with the oracle that follows it."""
 
     def __init__(self, max_retries: int) -> None:
         self.scene = Scene(lambda: 0, Tenants(lambda: 0), histories=[History("log", {}, 0)])
@@ -42,7 +42,7 @@ class Repository:
         self.store(replace(self.oracle.ledger, offset=0))
 
     def end(self, status: Status) -> str:
-        """The hook is due no more, and this is told of it; answers what is wrong."""
+        """Remove the hook with this status; returns the violation, if any."""
         ledger = self.oracle.ledger
         line = PackageStatusMessage(
             subscriber_instance="i", subscriber="edge", publisher="site", package_id="former", offset=1, status=status,
@@ -63,20 +63,20 @@ def test_the_calls_of_a_hook_count_before_and_after_the_log_was_set_back(called_
     assert not it.end(Status.HOOK_FAILED)
 
 
-def test_a_hook_that_was_called_too_seldom_may_not_be_given_up() -> None:
+def test_a_hook_that_was_not_called_often_enough_must_not_be_given_up() -> None:
     it = Repository(max_retries=1)
     it.call()
     it.begin_again()
     assert "its hook was called 1 times" in it.end(Status.HOOK_FAILED)
 
 
-def test_a_hook_that_never_failed_may_not_be_told_as_settled() -> None:
+def test_a_hook_that_never_failed_must_not_be_reported_as_settled() -> None:
     it = Repository(max_retries=1)
     it.call()
     assert "its hook had not failed" in it.end(Status.HOOK_SETTLED)
 
 
-def test_a_hook_is_forgotten_when_that_of_another_package_takes_its_offset() -> None:
+def test_a_hook_dropped_for_another_package_at_its_offset_is_a_violation() -> None:
     it = Repository(max_retries=1)
     it.begin_again()
     it.store(replace(it.oracle.ledger, hooks=(replace(DUE, package_id="latter"),)))

@@ -1,4 +1,4 @@
-"""What a decision may rely on about its peers, in whatever order things are delivered."""
+"""What a decision may rely on about its peers, in any order of delivery."""
 
 import asyncio
 from collections.abc import Iterable
@@ -29,7 +29,7 @@ SETTLE_S = 0.05
 
 
 class Talker:
-    """Says who it is from its very first moment, again and again."""
+    """Sends its identity repeatedly, from its start on."""
 
     def __init__(self, settings: None, rng: Random) -> None:
         self._me = rng.randrange(1 << 40)
@@ -46,7 +46,7 @@ class Talker:
 
 
 class Listener:
-    """Writes down what it hears, and tells it."""
+    """Records the mail that it receives, and reports it."""
 
     def __init__(self, heard: list[tuple[str, int]], rng: Random) -> None:
         self._heard = heard
@@ -65,7 +65,7 @@ class Listener:
 
 
 async def no_world() -> World:
-    raise AssertionError("nobody here does I/O")
+    raise AssertionError("no actor here does I/O")
 
 
 async def scenario(simulation: Simulation, heard: list[tuple[str, int]]) -> None:
@@ -80,7 +80,7 @@ async def scenario(simulation: Simulation, heard: list[tuple[str, int]]) -> None
     await agent.stop(1)
 
 
-def test_a_peer_is_up_before_its_first_word_and_its_predecessor_is_silent_after_that() -> None:
+def test_a_peer_is_up_before_its_first_mail_and_its_predecessor_is_silent_after_that() -> None:
     for seed in range(25):
         heard: list[tuple[str, int]] = []
         with Simulation(seed) as simulation:
@@ -92,9 +92,9 @@ def test_a_peer_is_up_before_its_first_word_and_its_predecessor_is_silent_after_
                 spoken.add(speaker)
                 speaker, count = "", 0
                 continue
-            assert who not in spoken, f"seed {seed}: one that is no more was heard"
+            assert who not in spoken, f"seed {seed}: a predecessor was heard"
             assert speaker in ("", who), f"seed {seed}: a successor spoke before it was up"
-            if count or len(spoken) > 1:  # the very first words may be said before there is a listener
+            if count or len(spoken) > 1:  # the first mail may be sent before there is a listener
                 assert number == count + 1, f"seed {seed}: mail was lost or overtaken"
             speaker, count = who, number
         assert len(spoken) > 3, f"seed {seed} tested nothing"

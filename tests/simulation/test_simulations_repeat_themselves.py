@@ -1,4 +1,4 @@
-"""The simulator itself: the seed decides everything, and time costs nothing."""
+"""The simulator: the seed decides everything, and virtual time costs nothing."""
 
 import asyncio
 import os
@@ -18,7 +18,7 @@ from callboard.testing.conformance.runtime_example import example_agent, word
 
 
 async def drama(simulation: Simulation, diary: Path) -> list[int]:
-    """Two agents, questions side by side, kills, a day of waiting."""
+    """Two agents, concurrent questions, kills, and a day of waiting."""
     agents = [await simulation.start(example_agent(diary, name)) for name in ("one", "two")]
     answers = []
     for _ in range(5):
@@ -63,14 +63,14 @@ def test_the_trace_does_not_depend_on_the_process(tmp_path: Path) -> None:
     assert traces == {play(7, tmp_path / "diary")[0]}
 
 
-def test_a_day_takes_no_time(tmp_path: Path) -> None:
+def test_a_virtual_day_takes_no_time(tmp_path: Path) -> None:
     begin = time.process_time()
     _, _, virtual_s = play(3, tmp_path / "diary")
     assert virtual_s > 24 * 3600
     assert time.process_time() - begin < 5
 
 
-def test_the_order_of_delivery_between_pairs_is_the_seeds(tmp_path: Path) -> None:
+def test_the_seed_decides_the_order_of_delivery_between_pairs(tmp_path: Path) -> None:
     async def arrivals(simulation: Simulation) -> tuple[str, ...]:
         agent = await simulation.start(example_agent(tmp_path / "diary"))
         done: list[str] = []
@@ -105,7 +105,7 @@ def test_mail_between_two_actors_keeps_its_order(tmp_path: Path) -> None:
             simulation.run(scenario(simulation))
 
 
-def test_time_can_be_let_pass_and_conditions_waited_for() -> None:
+def test_a_simulation_can_pass_time_and_wait_for_conditions() -> None:
     with Simulation(1) as simulation:
         simulation.run_for(10)
         assert simulation.clock.now().mono_s == 10
@@ -120,7 +120,7 @@ def test_a_simulation_in_which_nothing_can_happen_says_so() -> None:
         simulation.run(asyncio.Event().wait())
 
 
-def test_blocking_calls_end_in_an_order_of_the_seed() -> None:
+def test_the_seed_decides_the_order_in_which_blocking_calls_end() -> None:
     async def race() -> list[int]:
         ended: list[int] = []
 

@@ -1,4 +1,4 @@
-"""The oracle of what may be removed knows which statuses nobody goes by."""
+"""The oracle of shortening knows which statuses are still needed."""
 
 from callboard.messages.distribution.topic_messages import PackageStatusMessage, Status
 from callboard.messages.headers import new_record
@@ -35,18 +35,18 @@ class Log:
         return told
 
     def trim(self) -> list[str]:
-        """Remove all that was told but the import of package 1, told last; answers what must not be lost."""
+        """Remove all statuses except the last, the import of package 1; returns what must not be lost."""
         self.oracle.trimmed(TOPICS.status, [self.tell(self._offset + 100, 1, Status.IMPORTED)])
         return self.lost
 
 
-def test_the_failure_of_a_package_that_the_log_has_must_stay() -> None:
+def test_the_failure_of_a_package_on_the_log_must_be_kept() -> None:
     log = Log(packages=range(1, 9))
     log.tell(1, 8, Status.HELD)
     assert log.trim()
 
 
-def test_a_failure_told_late_of_a_log_that_was_replaced_may_go() -> None:
+def test_a_late_failure_of_a_replaced_log_may_be_removed() -> None:
     log = Log(packages=range(1, 2))
     log.tell(1, 8, Status.HELD)
     assert not log.trim()
@@ -56,13 +56,13 @@ def test_a_failure_told_late_of_a_log_that_was_replaced_may_go() -> None:
     assert log.oracle.may_be_landed() == {("edge", 8)}
 
 
-def test_a_failure_told_late_of_a_log_that_was_replaced_by_one_that_begins_with_a_gap_may_go() -> None:
+def test_a_late_failure_of_a_replaced_log_may_be_removed_if_the_new_log_begins_with_a_gap() -> None:
     log = Log(packages=range(4, 9))
     log.tell(1, 1, Status.HELD)
     assert not log.trim()
 
 
-def test_the_failure_of_a_package_that_came_to_the_offset_of_a_former_one_must_stay() -> None:
+def test_the_failure_of_a_package_at_the_offset_of_a_former_one_must_be_kept() -> None:
     log = Log(packages=range(1, 2))
     log.tell(1, 8, Status.HELD)
     log.packages = range(1, 9)

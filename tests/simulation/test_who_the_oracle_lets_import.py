@@ -1,4 +1,4 @@
-"""The oracle of names: who may import where the topic does not show everything any more."""
+"""The oracle of names: which instance may import if the topic no longer shows everything."""
 
 from callboard.actors.core.effects import Permit
 from callboard.testing.drivers.subscriber_example import NAME, announcement
@@ -25,7 +25,7 @@ class Topic:
         return self.tenants.rival(NAME, (place, place), permit, self.now_s)
 
 
-def test_of_two_late_claims_each_may_be_the_one_that_counts_by_what_is_left() -> None:
+def test_on_a_shortened_topic_either_of_two_late_claims_may_count() -> None:
     topic = Topic()
     gone = topic.say("gone")
     refused = topic.say("one")
@@ -39,14 +39,14 @@ def test_of_two_late_claims_each_may_be_the_one_that_counts_by_what_is_left() ->
     assert topic.rival_of("one") == ("other", "other")
 
 
-def test_a_claim_that_does_not_name_the_tenant_does_not_count_while_its_time_runs() -> None:
+def test_a_takeover_that_does_not_name_the_holder_does_not_count_during_its_lease() -> None:
     topic = Topic()
     topic.say("one")
     topic.say("other", takes_over=0)
     assert topic.rival_of("other") == ("one", "one")
 
 
-def test_one_that_has_the_name_takes_it_over_only_where_it_cannot_see_that_it_has_it() -> None:
+def test_a_holder_takes_over_its_own_name_only_if_the_topic_does_not_show_that_it_holds_it() -> None:
     for first, wrong in ((1, True), (3, False)):
         topic = Topic()
         term = topic.say("one")

@@ -51,7 +51,7 @@ class AnnouncerDriver(DecisionDriver):
             self.done(ReadLog, LogRead("d", found, found[-1].offset + 1))
 
     def trim(self, first: int) -> None:
-        """Remove the records below this offset; nobody finds them at their offsets any more."""
+        """Remove the records below this offset."""
         self.first = first
         self.topic[: first - 1] = [replace(record, payload=b"removed") for record in self.topic[: first - 1]]
 

@@ -1,4 +1,4 @@
-"""The script that runs a broker, as somebody types it."""
+"""The script that runs a broker, as typed at a prompt."""
 
 import subprocess
 import sys
@@ -11,8 +11,8 @@ from callboard.testing.servers.kafka import SCRIPT
 pytestmark = pytest.mark.kafka
 
 
-@pytest.mark.usefixtures("kafka")  # so that the jars are there, or this is skipped with the rest
-def test_a_broker_is_started_found_again_and_stopped(tmp_path: Path) -> None:
+@pytest.mark.usefixtures("kafka")  # the jars are needed, too
+def test_a_broker_is_started_found_again_and_then_stopped(tmp_path: Path) -> None:
     def script(command: str) -> subprocess.CompletedProcess[str]:
         line = [sys.executable, str(SCRIPT), command, "--data", str(tmp_path / "data")]
         return subprocess.run(line, capture_output=True, text=True, check=False)

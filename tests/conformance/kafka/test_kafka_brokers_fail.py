@@ -1,4 +1,4 @@
-"""Brokers that are killed, frozen or gone for good, under writers that try again and readers that go on."""
+"""Brokers that are killed, frozen or gone for good, while writers retry and readers continue."""
 
 import asyncio
 import os
@@ -30,7 +30,7 @@ BETWEEN = 60
 
 
 class Fleet:
-    """Writers, each with a log of its own, and a reader that follows them."""
+    """Writers, each with its own log, and a reader that follows them."""
 
     def __init__(self, servers: str, options: str) -> None:
         self._address = parse_address(f"kafka://{servers}/?{options}")
@@ -56,7 +56,7 @@ class Fleet:
         await log.close()
 
     async def follow(self) -> None:
-        """Read on for as long as anything is written, and to the end."""
+        """Read as long as anything is written, and to the end."""
         log: Log = SharedTail(KafkaLog(self._address))
         position = 0
         while True:
@@ -72,7 +72,7 @@ class Fleet:
         await log.close()
 
     async def run(self, deeds: list[Callable[[], Awaitable[None]]]) -> None:
-        """Have the deeds done while everyone works, then let them finish."""
+        """Carry out the deeds while all of them work, then let them finish."""
         reader = asyncio.create_task(self.follow())
         writers = [asyncio.create_task(self.write(number)) for number in range(WRITERS)]
         for deed in deeds:
@@ -103,7 +103,7 @@ class Fleet:
 
 
 async def create(servers: str) -> None:
-    """Make the topic, in the time that it takes."""
+    """Create the topic, however long it takes."""
     log = KafkaLog(parse_address(f"kafka://{servers}"))
     await log.ensure(TOPIC)
     await log.close()
@@ -124,7 +124,7 @@ def test_nothing_is_lost_when_the_broker_is_killed_and_comes_back(own_kafka: Loc
     run(own_kafka.bootstrap, [restart], "request_timeout_ms=1000")
 
 
-def test_nothing_is_lost_when_the_broker_freezes_for_longer_than_a_request_may_take(own_kafka: LocalKafka) -> None:
+def test_nothing_is_lost_when_the_broker_freezes_for_longer_than_the_request_timeout(own_kafka: LocalKafka) -> None:
     async def freeze() -> None:
         own_kafka.signal(1, signal.SIGSTOP)
         await asyncio.sleep(FREEZE_S)

@@ -16,21 +16,21 @@ from callboard.testing.servers.kafka import SERVERS
 @pytest.mark.kafka
 @pytest.mark.parametrize("check", ALL_CHECKS, ids=lambda check: check.__name__)
 @pytest.mark.parametrize("around", [itself, SharedTail], ids=["log", "tail"])
-def test_a_kafka_log_does_what_a_log_does(around: Callable, check: Check, kafka: str) -> None:
+def test_a_kafka_log_passes_the_suite(around: Callable, check: Check, kafka: str) -> None:
     with kafka_log(kafka, around=around) as harness:
         asyncio.run(verify(check, harness))
 
 
 @pytest.mark.kafka
-@pytest.mark.usefixtures("kafka")  # which says loudly when there is none
-def test_a_kafka_log_survives_its_broker(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.usefixtures("kafka")  # which fails if there is none
+def test_a_kafka_log_survives_a_restart_of_its_broker(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv(SERVERS, raising=False)
     with kafka_candidate().start() as new, new() as harness:
         assert asyncio.run(verify(restart.check_a_restart_loses_nothing, harness)) == ""
 
 
 @pytest.mark.parametrize("check", ALL_CHECKS, ids=lambda check: check.__name__)
-def test_the_mock_of_kafka_does_what_it_can(check: Check, kafka_mock: str) -> None:
+def test_the_mock_of_kafka_passes_the_checks_that_apply(check: Check, kafka_mock: str) -> None:
     """It does not declare to trim, and has no gaps to look at: it shows what was rolled back."""
     with kafka_mock_log(kafka_mock) as harness:
         asyncio.run(verify(check, harness))

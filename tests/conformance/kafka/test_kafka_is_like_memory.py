@@ -1,4 +1,4 @@
-"""Whatever is done to it, a log over Kafka says what the log in memory says."""
+"""In any history of operations, a log over Kafka answers like the log in memory."""
 
 from functools import partial
 
@@ -9,9 +9,9 @@ from callboard.testing.conformance.log.like_memory import compare_histories
 
 
 @pytest.mark.kafka
-def test_random_histories_on_a_real_broker_end_alike(kafka: str) -> None:
+def test_random_histories_on_a_real_broker_match_the_log_in_memory(kafka: str) -> None:
     compare_histories(partial(kafka_log, kafka), examples=40)
 
 
-def test_random_histories_on_the_mock_end_alike(kafka_mock: str) -> None:
+def test_random_histories_on_the_mock_match_the_log_in_memory(kafka_mock: str) -> None:
     compare_histories(partial(kafka_mock_log, kafka_mock))

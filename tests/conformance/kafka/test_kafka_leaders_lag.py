@@ -1,4 +1,4 @@
-"""Leaders that know less than the one before them, or have nothing to say: what no broker does on demand."""
+"""Leaders that lag behind their predecessor, or have no news: no broker does either on demand."""
 
 import asyncio
 from typing import Any
@@ -48,7 +48,7 @@ class ScriptedLeader:
         return offset.to_bytes(8, "big") + batch[8:]
 
 
-def test_records_that_were_there_are_waited_for_and_not_taken_for_the_end() -> None:
+def test_records_that_a_new_leader_does_not_show_yet_are_waited_for() -> None:
     async def test() -> None:
         reader = Reader(ScriptedLeader(5, 5, 3, 3, 3, 5))
         assert await reader.bounds(TOPIC) == Bounds(0, 5)
@@ -57,7 +57,7 @@ def test_records_that_were_there_are_waited_for_and_not_taken_for_the_end() -> N
     asyncio.run(test())
 
 
-def test_the_end_that_was_there_is_not_beyond_the_end() -> None:
+def test_the_former_end_is_not_beyond_the_end_of_a_lagging_leader() -> None:
     async def test() -> None:
         reader = Reader(ScriptedLeader(5, 5, 3))
         await reader.bounds(TOPIC)
@@ -66,7 +66,7 @@ def test_the_end_that_was_there_is_not_beyond_the_end() -> None:
     asyncio.run(test())
 
 
-def test_a_log_that_was_cut_off_at_the_end_is_out_of_range() -> None:
+def test_an_offset_beyond_a_truncated_log_is_out_of_range() -> None:
     async def test() -> None:
         leader = ScriptedLeader(5, 5)
         reader = Reader(leader)
@@ -80,7 +80,7 @@ def test_a_log_that_was_cut_off_at_the_end_is_out_of_range() -> None:
     asyncio.run(test())
 
 
-def test_a_tail_without_news_asks_again_who_leads(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_read_at_the_end_without_news_asks_again_for_the_leader(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tail_module, "POLL_MS", 1)
     monkeypatch.setattr(tail_module, "QUIET_S", 0.0)
 
@@ -89,7 +89,7 @@ def test_a_tail_without_news_asks_again_who_leads(monkeypatch: pytest.MonkeyPatc
         tail = Tail("package", leader, Reader(leader))
         waiting = asyncio.create_task(tail.wait(5, SECOND_S))
         await leader.forgotten.wait()
-        leader.end, leader.ends = 6, [6]  # who leads now has news
+        leader.end, leader.ends = 6, [6]  # the new leader has news
         assert await waiting
         await tail.close()
 

@@ -1,4 +1,4 @@
-"""Names, passwords, certificates and protocols that do not fit: what the user is told."""
+"""Wrong names, passwords, certificates and protocols: the error that the user gets."""
 
 import asyncio
 import socket
@@ -31,7 +31,7 @@ async def use(servers: str, **options: str) -> None:
 
 
 async def all_sockets_are_closed() -> None:
-    """Over TLS a connection that was refused is closed when the broker closes it, too."""
+    """Over TLS, a refused connection is closed only when the broker closes it, too."""
     async with asyncio.timeout(CLOSED_S):
         while len(asyncio.get_running_loop()._selector.get_map()) > 1:  # type: ignore[attr-defined]  # noqa: ASYNC110 - its own pipe stays
             await asyncio.sleep(0.01)
@@ -50,7 +50,7 @@ def secure(kafka: LocalKafka, **options: str) -> dict[str, str]:
 
 
 @pytest.mark.kafka
-def test_the_right_password_over_tls_is_let_in(secure_kafka: LocalKafka) -> None:
+def test_the_right_password_over_tls_is_accepted(secure_kafka: LocalKafka) -> None:
     asyncio.run(use(secure_kafka.secure_bootstrap, **secure(secure_kafka)))
 
 
@@ -64,7 +64,7 @@ def test_the_right_password_over_tls_is_let_in(secure_kafka: LocalKafka) -> None
         ({"ssl_cafile": ""}, "is not trusted .*ssl_cafile="),
     ],
 )
-def test_a_stranger_is_told_which_option_is_wrong(
+def test_a_refused_connection_names_the_wrong_option(
     secure_kafka: LocalKafka, options: dict[str, str], advice: str
 ) -> None:
     with pytest.raises(ConfigError, match=advice) as caught:
@@ -79,7 +79,7 @@ def test_tls_to_a_port_without_it_names_the_protocol(secure_kafka: LocalKafka) -
 
 
 @pytest.mark.kafka
-def test_a_port_with_tls_without_it_names_the_protocol(secure_kafka: LocalKafka) -> None:
+def test_plain_text_to_a_port_with_tls_names_the_protocol(secure_kafka: LocalKafka) -> None:
     with pytest.raises(LogUnavailable, match="security_protocol=PLAINTEXT"):
         asyncio.run(use(secure_kafka.secure_bootstrap))
 
@@ -89,7 +89,7 @@ def test_an_unknown_host_is_named() -> None:
         asyncio.run(use("kafka.invalid"))
 
 
-def test_a_port_where_nobody_listens_is_named() -> None:
+def test_a_port_without_a_listener_is_named() -> None:
     with closing(socket.socket()) as bound:
         bound.bind(("127.0.0.1", 0))
         port = bound.getsockname()[1]
@@ -97,6 +97,6 @@ def test_a_port_where_nobody_listens_is_named() -> None:
             asyncio.run(use(f"127.0.0.1:{port}"))
 
 
-def test_a_server_that_never_answers_is_not_waited_for_long() -> None:
+def test_a_server_that_never_answers_is_given_up_soon() -> None:
     with closing(socket.create_server(("127.0.0.1", 0))) as silent, pytest.raises(LogUnavailable, match="not answer"):
         asyncio.run(use(f"127.0.0.1:{silent.getsockname()[1]}"))

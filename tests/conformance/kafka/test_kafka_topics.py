@@ -1,4 +1,4 @@
-"""Topics that somebody else made, changed or removed, and transactions of other programs."""
+"""Topics that other programs create, change or remove, and their transactions."""
 
 import asyncio
 import uuid
@@ -79,7 +79,7 @@ def test_a_topic_that_would_lose_order_or_records_is_refused(
     run(kafka, test)
 
 
-def test_a_replication_factor_that_cannot_be_had_is_named(kafka: str) -> None:
+def test_an_impossible_replication_factor_is_named(kafka: str) -> None:
     async def test(log: KafkaLog, topic: str) -> None:
         with pytest.raises(LogUnavailable, match="replication_factor="):
             await log.ensure(topic)
@@ -87,7 +87,7 @@ def test_a_replication_factor_that_cannot_be_had_is_named(kafka: str) -> None:
     run(kafka, test, "replication_factor=7&request_timeout_ms=2000")
 
 
-def test_a_new_topic_keeps_its_records_for_ever_unless_told_otherwise(kafka: str) -> None:
+def test_a_new_topic_keeps_its_records_forever_by_default(kafka: str) -> None:
     async def test(log: KafkaLog, topic: str) -> None:
         await log.ensure(topic)
         found = await log._cluster.ask_any(*_describe(topic))
@@ -106,7 +106,7 @@ def _describe(topic: str) -> tuple[Any, Callable[[Any], int]]:
     return DescribeConfigsRequest([(2, topic, names)]), lambda answer: int(answer.resources[0][0])
 
 
-def test_a_topic_that_was_created_again_is_another_one(kafka: str) -> None:
+def test_a_recreated_topic_has_another_identity(kafka: str) -> None:
     async def test(log: KafkaLog, topic: str) -> None:
         await log.ensure(topic)
         identity = await log.identity(topic)
@@ -125,7 +125,7 @@ def test_a_topic_that_was_created_again_is_another_one(kafka: str) -> None:
     run(kafka, test)
 
 
-def test_a_reader_that_was_away_learns_that_its_topic_was_replaced(kafka: str) -> None:
+def test_a_reader_that_was_disconnected_notices_that_its_topic_was_replaced(kafka: str) -> None:
     async def test(log: KafkaLog, topic: str) -> None:
         await log.ensure(topic)
         await log.append(topic, [new("0"), new("1")])
@@ -141,7 +141,7 @@ def test_a_reader_that_was_away_learns_that_its_topic_was_replaced(kafka: str) -
     run(kafka, test)
 
 
-def test_an_identity_is_asked_for_again_before_long(kafka: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_identity_is_soon_read_again(kafka: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cluster, "IDENTITY_S", 0.0)
 
     async def test(log: KafkaLog, topic: str) -> None:
@@ -166,7 +166,7 @@ def test_a_deleted_topic_is_missing(kafka: str) -> None:
     run(kafka, test, "request_timeout_ms=2000")
 
 
-def test_records_deleted_under_a_reader_are_out_of_range_and_not_jumped_over(kafka: str) -> None:
+def test_records_deleted_under_a_reader_are_out_of_range_and_not_skipped(kafka: str) -> None:
     async def test(log: KafkaLog, topic: str) -> None:
         await log.ensure(topic)
         await log.append(topic, [new(str(number)) for number in range(100)])
@@ -184,7 +184,7 @@ def test_records_deleted_under_a_reader_are_out_of_range_and_not_jumped_over(kaf
     run(kafka, test)
 
 
-def test_nothing_of_an_open_transaction_is_seen_nor_anything_after_it(kafka: str) -> None:
+def test_records_of_an_open_transaction_and_after_it_are_not_read(kafka: str) -> None:
     async def test(log: KafkaLog, topic: str) -> None:
         await log.ensure(topic)
         async with AIOKafkaProducer(bootstrap_servers=kafka, transactional_id=topic) as producer:
@@ -214,7 +214,7 @@ def test_an_append_that_does_not_fit_into_a_batch_is_refused(kafka: str) -> None
     run(kafka, test)
 
 
-def test_trimming_by_bytes_names_the_setting_that_does_it(kafka: str) -> None:
+def test_a_refused_trim_by_bytes_names_the_setting_to_use(kafka: str) -> None:
     async def test(log: KafkaLog, topic: str) -> None:
         await log.ensure(topic)
         with pytest.raises(NotSupported, match=r"retention\.bytes"):
@@ -223,7 +223,7 @@ def test_trimming_by_bytes_names_the_setting_that_does_it(kafka: str) -> None:
     run(kafka, test)
 
 
-def test_a_batch_whose_answer_got_lost_is_written_once(kafka: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_batch_whose_answer_is_lost_is_written_once(kafka: str, monkeypatch: pytest.MonkeyPatch) -> None:
     lost = list[str]()
     ask = Connections.ask
 

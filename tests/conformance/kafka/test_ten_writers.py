@@ -29,7 +29,7 @@ async def start(url: str, name: str) -> Process:
 
 
 async def acknowledged_by(process: Process) -> dict[str, int]:
-    """What a writer was told is appended: offsets by text."""
+    """The acknowledged records of a writer: offsets by text."""
     out, _ = await process.communicate()
     assert process.returncode == 0
     lines = (line.split(" ", 1) for line in out.decode().splitlines())
@@ -37,7 +37,7 @@ async def acknowledged_by(process: Process) -> dict[str, int]:
 
 
 async def tail(log: Log, writing: asyncio.Future[list[dict[str, int]]]) -> list[tuple[int, str]]:
-    """Every record in the order of reading, until the writers are done and nothing more comes."""
+    """Every record in the order read, until the writers are done and nothing more arrives."""
     found: list[tuple[int, str]] = []
     start = 0
     while True:
@@ -59,7 +59,7 @@ async def kill_and_start(kafka: LocalKafka) -> None:
     await asyncio.to_thread(kafka.start)
 
 
-def test_ten_writers_lose_nothing_though_the_broker_is_killed(own_kafka: LocalKafka) -> None:
+def test_ten_writers_lose_nothing_when_the_broker_is_killed(own_kafka: LocalKafka) -> None:
     async def scenario() -> None:
         url = f"kafka://{own_kafka.bootstrap}/?request_timeout_ms=2000"
         log = open_log(url, Path())
@@ -84,7 +84,7 @@ def test_ten_writers_lose_nothing_though_the_broker_is_killed(own_kafka: LocalKa
             assert mine == sorted(mine), "out of order"
         print(  # noqa: T201 - the figures that this is run for
             f"{len(acknowledged)} records acknowledged to {WRITERS} writers in {time.monotonic() - began:.0f} s, "
-            f"0 lost, 0 out of order, {len(found) - len(ids)} repeated and told by their id"
+            f"0 lost, 0 out of order, {len(found) - len(ids)} repeated and recognised by their id"
         )
 
     asyncio.run(scenario())

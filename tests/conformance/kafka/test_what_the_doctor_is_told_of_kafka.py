@@ -1,4 +1,4 @@
-"""What a Kafka log says of itself, without creating anything."""
+"""What a Kafka log reports to the doctor, without creating anything."""
 
 import asyncio
 import time
@@ -46,7 +46,7 @@ def problems(found: list[Finding]) -> list[tuple[str, str]]:
     return [(finding.what, finding.fix) for finding in found if finding.level is Level.PROBLEM]
 
 
-def test_a_topic_that_is_well_tells_its_settings(kafka: str) -> None:
+def test_a_healthy_topic_reports_its_settings(kafka: str) -> None:
     found = asyncio.run(told(kafka, name(), ensure=True))
     assert {finding.level for finding in found.findings} == {Level.OK}
     assert any("1 brokers" in finding.what for finding in found.findings)
@@ -54,13 +54,13 @@ def test_a_topic_that_is_well_tells_its_settings(kafka: str) -> None:
     assert list(found.kept.values()) == [Retention()]
 
 
-def test_what_brokers_remove_by_themselves_is_told(kafka: str) -> None:
+def test_retention_by_the_broker_is_reported(kafka: str) -> None:
     topic = name()
     found = asyncio.run(told(kafka, topic, ensure=True, options="retention_ms=60000&retention_bytes=1000000"))
     assert found.kept == {topic: Retention(older_than_s=60.0, above_bytes=1_000_000)}
 
 
-def test_a_topic_that_is_not_there_could_be_created_and_is_not(kafka: str) -> None:
+def test_a_missing_topic_is_reported_as_creatable_and_not_created(kafka: str) -> None:
     async def scenario() -> None:
         topic = name()
         found = await told(kafka, topic)
@@ -104,7 +104,7 @@ def test_a_control_topic_that_is_dated_by_its_writers_is_a_problem(kafka: str) -
     asyncio.run(scenario())
 
 
-def test_a_permission_that_is_lacking_is_told_with_the_command() -> None:
+def test_a_missing_permission_is_reported_with_the_command() -> None:
     everything = sum(1 << bit for bit in (3, 4, 5, 6, 8, 10))
     assert not list(_permissions("package", everything))
     (found,) = _permissions("package", everything & ~(1 << 4) & ~(1 << 6))
@@ -112,7 +112,7 @@ def test_a_permission_that_is_lacking_is_told_with_the_command() -> None:
     assert found.fix == "kafka-acls.sh --add --topic package --operation WRITE --operation DELETE"
 
 
-def test_a_broker_that_is_gone_is_said(own_kafka: LocalKafka) -> None:
+def test_a_broker_that_is_gone_is_reported(own_kafka: LocalKafka) -> None:
     own_kafka.kill(1)
     with pytest.raises(LogUnavailable, match="refuses connections"):
         asyncio.run(told(own_kafka.bootstrap, "package", options="request_timeout_ms=500"))

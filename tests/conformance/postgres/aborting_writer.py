@@ -1,4 +1,4 @@
-"""A process that appends for some seconds, by the log and in transactions of its own, half of which it rolls back.
+"""A process that appends for some seconds, by the log and in its own transactions, half of which it rolls back.
 
 ``aborting_writer.py URL NAME SECONDS`` says ``OFFSET NAME NUMBER`` for each record that is committed.
 """
@@ -16,7 +16,7 @@ from callboard.messages.record import NewRecord
 async def append_in_transaction(
     db: Connection, schema: str, records: list[NewRecord], dice: random.Random
 ) -> list[int]:
-    """The offsets, or none when it was rolled back."""
+    """The offsets, or none if it was rolled back."""
     transaction = db.transaction()
     await transaction.start()
     offsets = await append_within(db, "package", records, schema=schema)

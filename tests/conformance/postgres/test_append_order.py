@@ -1,4 +1,4 @@
-"""Offsets are committed in order, whoever rolls back: a tailing reader loses nothing and sees no disorder.
+"""Offsets are committed in order despite rollbacks: a tailing reader loses nothing and sees no disorder.
 
 Eight seconds; with ``CALLBOARD_LONG=1`` (``make endurance``) a minute.
 """
@@ -21,7 +21,7 @@ async def start(url: str, name: str) -> Process:
 
 
 async def acknowledged_by(process: Process) -> dict[int, str]:
-    """What a writer was told is committed: texts by offset."""
+    """The committed records of a writer: texts by offset."""
     out, _ = await process.communicate()
     assert process.returncode == 0
     lines = (line.split(" ", 1) for line in out.decode().splitlines())
@@ -29,7 +29,7 @@ async def acknowledged_by(process: Process) -> dict[int, str]:
 
 
 async def tail(log: PostgresLog, writing: asyncio.Future[list[dict[int, str]]]) -> list[tuple[int, str]]:
-    """Every record in the order of reading, until the writers are done and nothing more comes."""
+    """Every record in the order read, until the writers are done and nothing more arrives."""
     found: list[tuple[int, str]] = []
     start = 1
     while True:
@@ -54,7 +54,7 @@ def test_ten_writers_that_often_roll_back_lose_nothing_and_keep_their_order(post
         offsets = [offset for offset, _ in found]
         assert offsets == sorted(set(offsets)), "out of order, or twice"
         assert dict(found) == acknowledged, "lost, or never committed"
-        assert len(found) < offsets[-1], "nobody rolled back, so this proves nothing"
+        assert len(found) < offsets[-1], "no writer rolled back, so this proves nothing"
         for number in range(WRITERS):
             mine = [int(text.split()[1]) for _, text in found if text.startswith(f"w{number} ")]
             assert mine

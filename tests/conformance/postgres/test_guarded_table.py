@@ -1,4 +1,4 @@
-"""docs/topology.md is true: its table refuses former leaders, run as it is written there."""
+"""The table in docs/topology.md refuses former leaders, run as it is written there."""
 
 import asyncio
 import re
@@ -32,7 +32,7 @@ async def connected(url: str) -> Connection:
     return connection
 
 
-def test_the_table_of_the_document_admits_the_newest_leader_only(postgres_url: str, set_price: Any) -> None:
+def test_the_table_in_the_documentation_admits_only_the_newest_leader(postgres_url: str, set_price: Any) -> None:
     async def scenario() -> None:
         db = await connected(postgres_url)
         await db.execute(FILES["prices.sql"])
@@ -49,7 +49,7 @@ def test_the_table_of_the_document_admits_the_newest_leader_only(postgres_url: s
     asyncio.run(asyncio.wait_for(scenario(), DEADLINE_S))
 
 
-def test_of_two_leaders_at_once_the_former_writes_nothing_after_the_new(postgres_url: str, set_price: Any) -> None:
+def test_after_the_first_write_of_a_new_leader_the_former_writes_nothing(postgres_url: str, set_price: Any) -> None:
     async def scenario() -> None:
         former, new = [await connected(postgres_url) for _ in range(2)]
         await new.execute(FILES["prices.sql"])

@@ -1,4 +1,4 @@
-"""Two leaders write to one repository in PostgreSQL; the former one does not know yet that it was replaced."""
+"""Two leaders write to one repository in PostgreSQL; the former does not know yet that it was replaced."""
 
 import asyncio
 import sys
@@ -27,7 +27,7 @@ HISTORY = """
 
 
 @pytest.mark.parametrize("lock", ["locked", "unlocked"])
-def test_no_write_of_the_former_leader_follows_one_of_the_new(postgres_url: str, lock: str) -> None:
+def test_a_former_leader_writes_nothing_after_the_new_one(postgres_url: str, lock: str) -> None:
     url = f"{postgres_url}&repository=one"
 
     async def lead(epoch: int, times: int) -> asyncio.subprocess.Process:
@@ -64,7 +64,7 @@ def test_no_write_of_the_former_leader_follows_one_of_the_new(postgres_url: str,
     store.close()
 
 
-def test_the_first_write_of_a_leader_survives_a_crash_of_the_server_even_if_it_is_a_draft() -> None:
+def test_the_first_write_of_a_leader_survives_a_server_crash_even_if_it_is_a_draft() -> None:
     with postgres_server() as server:
         store = PostgresStore(f"{server.url}&repository=one")
         for epoch in (5, 7, 9):

@@ -1,4 +1,4 @@
-"""Whatever is done to it, a log over PostgreSQL says what the log in memory says."""
+"""In any history of operations, a log over PostgreSQL answers like the log in memory."""
 
 from functools import partial
 
@@ -10,7 +10,7 @@ from callboard.testing.servers.postgres import PostgresServer
 
 
 async def make_partitions_small(harness: LogHarness) -> None:
-    """So that a history crosses and drops some of them."""
+    """Small partitions, so that a history crosses and drops some."""
     log = await harness.open()
     await log.ensure(harness.topic)
     await log.close()
@@ -19,5 +19,5 @@ async def make_partitions_small(harness: LogHarness) -> None:
     await db.close()
 
 
-def test_random_histories_end_alike(newest_postgres: PostgresServer) -> None:
+def test_random_histories_match_the_log_in_memory(newest_postgres: PostgresServer) -> None:
     compare_histories(partial(postgres_log, newest_postgres.url), prepare=make_partitions_small)

@@ -1,4 +1,4 @@
-"""The server dies, and connections are cut: a visible error, no record lost, none twice, and everybody goes on."""
+"""The server dies and connections are cut: errors are visible, no record is lost or repeated, and work continues."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -18,7 +18,7 @@ T = TypeVar("T")
 
 
 async def persevere(call: Callable[[], Awaitable[T]], failures: list[str]) -> T:
-    """Try again whenever the log is unavailable, as its users do."""
+    """Retry while the log is unavailable, as its users do."""
     while True:
         try:
             return await call()
@@ -68,19 +68,19 @@ async def kill_while_writing(server: PostgresServer) -> None:
     assert sorted(found) == sorted(expected), "lost or twice"
     for name in logs:
         assert [text for text in found if text.startswith(name)] == [text for text in expected if text.startswith(name)]
-    assert failed, "nobody noticed the kills"
+    assert failed, "no call failed during the kills"
     assert any("unknown" in failure for failure in failed)
     for log in (one, other, reader):
         await log.close()
 
 
-def test_a_server_killed_in_the_middle_of_appends_and_reads_loses_and_repeats_nothing() -> None:
+def test_a_server_killed_during_appends_and_reads_loses_and_repeats_nothing() -> None:
     with postgres_server() as server:
         asyncio.run(asyncio.wait_for(kill_while_writing(server), DEADLINE_S))
 
 
 async def cut_listeners(db: Connection) -> int:
-    """End the connections that listen, and only those; how many."""
+    """End the listening connections only; returns how many."""
     rows = await db.fetch(
         "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
         " WHERE query LIKE 'LISTEN%' AND datname = current_database()"
@@ -88,7 +88,7 @@ async def cut_listeners(db: Connection) -> int:
     return len(rows)
 
 
-def test_a_waiter_is_woken_though_its_listening_connection_was_cut(postgres_url: str, monkeypatch) -> None:
+def test_a_waiter_is_woken_although_its_listening_connection_was_cut(postgres_url: str, monkeypatch) -> None:
     monkeypatch.setattr(log_module, "RECHECK_S", 1000.0)  # so that only the new listening connection can wake it
 
     async def scenario() -> None:
@@ -108,7 +108,7 @@ def test_a_waiter_is_woken_though_its_listening_connection_was_cut(postgres_url:
     asyncio.run(asyncio.wait_for(scenario(), DEADLINE_S))
 
 
-def test_a_waiter_is_woken_though_nothing_can_be_heard(postgres_url: str, monkeypatch) -> None:
+def test_a_waiter_is_woken_although_no_notification_arrives(postgres_url: str, monkeypatch) -> None:
     monkeypatch.setattr(PostgresLog, "_listen", lambda self: None)
 
     async def scenario() -> None:
@@ -122,7 +122,7 @@ def test_a_waiter_is_woken_though_nothing_can_be_heard(postgres_url: str, monkey
     asyncio.run(asyncio.wait_for(scenario(), DEADLINE_S))
 
 
-def test_a_log_says_that_its_server_is_gone_and_goes_on_when_it_is_back() -> None:
+def test_a_log_reports_that_its_server_is_gone_and_continues_when_it_is_back() -> None:
     async def scenario(server: PostgresServer) -> None:
         log = PostgresLog(server.url)
         await log.ensure("package")

@@ -8,7 +8,7 @@ from callboard.cli.app import app
 from callboard.errors import ConfigError
 
 
-def test_it_applies_what_is_missing_and_says_so(postgres_url: str) -> None:
+def test_it_applies_missing_migrations_and_lists_them(postgres_url: str) -> None:
     first = CliRunner().invoke(app, ["migrate", "--log", postgres_url])
     assert first.exit_code == 0
     assert [line for line in first.output.splitlines() if line.startswith("applied")] == [

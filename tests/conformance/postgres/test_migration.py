@@ -1,4 +1,4 @@
-"""The schema: created from nothing, brought up to date once, and refused when it is from another time."""
+"""The schema: created, migrated once, and refused if its version is another one."""
 
 import asyncio
 import sys
@@ -39,7 +39,7 @@ def ensure(url: str) -> None:
     asyncio.run(scenario())
 
 
-def test_versions_are_numbered_without_a_hole() -> None:
+def test_versions_are_numbered_without_gaps() -> None:
     assert list(range(1, len(ALL) + 1)) == ALL
 
 
@@ -50,7 +50,7 @@ def test_a_migration_applies_everything_once(postgres_url: str) -> None:
     ensure(postgres_url)
 
 
-def test_of_four_processes_at_once_one_migrates(postgres_url: str) -> None:
+def test_one_of_four_concurrent_processes_migrates(postgres_url: str) -> None:
     code = "import asyncio, sys\nfrom callboard.backends.postgres.migration import migrate\n"
     code += "print(asyncio.run(migrate(sys.argv[1])))"
 
@@ -63,7 +63,7 @@ def test_of_four_processes_at_once_one_migrates(postgres_url: str) -> None:
     ensure(postgres_url)
 
 
-def test_the_script_makes_the_same_schema_and_may_be_run_again(postgres_url: str) -> None:
+def test_the_script_creates_the_same_schema_and_can_be_run_again(postgres_url: str) -> None:
     script = migration.sql(Server.of(postgres_url).schema)
     execute(postgres_url, script)
     execute(postgres_url, script)
@@ -76,7 +76,7 @@ def test_ensuring_a_topic_creates_the_schema_in_a_database_without_one(postgres_
     assert [row[0] for row in execute(postgres_url, "SELECT version FROM schema_version ORDER BY 1")] == ALL
 
 
-def test_nothing_but_ensure_creates_a_schema(postgres_url: str) -> None:
+def test_only_ensure_creates_a_schema(postgres_url: str) -> None:
     async def scenario() -> None:
         log = PostgresLog(postgres_url)
         for call in (log.bounds("package"), log.append("package", []), log.identity("package")):
@@ -87,7 +87,7 @@ def test_nothing_but_ensure_creates_a_schema(postgres_url: str) -> None:
     asyncio.run(scenario())
 
 
-def test_an_older_schema_is_never_changed_by_using_it(postgres_url: str) -> None:
+def test_use_never_changes_an_older_schema(postgres_url: str) -> None:
     ensure(postgres_url)
     execute(postgres_url, f"DELETE FROM schema_version WHERE version = {ALL[-1]}")
     with pytest.raises(ConfigError, match=f"lacks version {ALL[-1]}.*callboard migrate"):

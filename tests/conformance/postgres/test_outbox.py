@@ -1,4 +1,4 @@
-"""Records that are committed with the caller's own changes, or not at all."""
+"""Records are committed together with the caller's own changes, or not at all."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -18,7 +18,7 @@ ONE = [NewRecord(payload=b"one", headers=(("a", "b"),), key="k")]
 
 @asynccontextmanager
 async def log_and_caller(url: str) -> AsyncIterator[tuple[PostgresLog, Connection, str]]:
-    """A log, a connection of somebody who knows nothing of its schema, and that schema."""
+    """A log, a connection of a caller that does not know its schema, and that schema."""
     log, server = PostgresLog(url), Server.of(url)
     await log.ensure("package")
     caller = await asyncpg.connect(server.dsn)
@@ -29,7 +29,7 @@ async def log_and_caller(url: str) -> AsyncIterator[tuple[PostgresLog, Connectio
         await log.close()
 
 
-def test_a_committed_transaction_brings_its_records(postgres_url: str) -> None:
+def test_a_committed_transaction_appends_its_records(postgres_url: str) -> None:
     async def scenario() -> None:
         async with log_and_caller(postgres_url) as (log, caller, schema):
             async with caller.transaction():
@@ -56,7 +56,7 @@ def test_a_transaction_that_is_rolled_back_leaves_no_record(postgres_url: str) -
     asyncio.run(scenario())
 
 
-def test_a_commit_wakes_those_who_wait(postgres_url: str) -> None:
+def test_a_commit_wakes_waiting_readers(postgres_url: str) -> None:
     async def scenario() -> None:
         async with log_and_caller(postgres_url) as (log, caller, schema):
             waiting = asyncio.create_task(log.wait("package", 1, 30.0))
@@ -68,7 +68,7 @@ def test_a_commit_wakes_those_who_wait(postgres_url: str) -> None:
     asyncio.run(scenario())
 
 
-def test_what_cannot_be_appended_is_refused(postgres_url: str) -> None:
+def test_an_invalid_append_is_refused(postgres_url: str) -> None:
     async def scenario() -> None:
         async with log_and_caller(postgres_url) as (_, caller, schema):
             with pytest.raises(TopicMissing):
@@ -83,7 +83,7 @@ def test_what_cannot_be_appended_is_refused(postgres_url: str) -> None:
     asyncio.run(scenario())
 
 
-def test_a_member_of_the_owner_appends_and_makes_partitions_that_the_owner_drops(postgres_url: str) -> None:
+def test_a_member_of_the_owner_role_creates_partitions_that_the_owner_can_drop(postgres_url: str) -> None:
     schema = Server.of(postgres_url).schema
     urls = [postgres_url.replace("postgres@", f"{schema}_{name}@") for name in ("owner", "shop")]
 

@@ -1,4 +1,4 @@
-"""Partitions: made as offsets need them, dropped when trimmed, and read by index whatever the statistics say."""
+"""Partitions: created as offsets need them, dropped by trims, and read by index whatever the statistics say."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -35,7 +35,7 @@ def records(count: int, key: str = "") -> list[NewRecord]:
     return [NewRecord(payload=b"x" * 50, key=f"{key}{number}" if key else "") for number in range(count)]
 
 
-def test_an_append_makes_as_many_partitions_as_it_needs(postgres_url: str) -> None:
+def test_an_append_creates_the_partitions_that_it_needs(postgres_url: str) -> None:
     async def scenario() -> None:
         async with small_partitions(postgres_url) as (log, db):
             assert await log.append("package", records(3 * SIZE + 1)) == list(range(1, 3 * SIZE + 2))
@@ -45,7 +45,7 @@ def test_an_append_makes_as_many_partitions_as_it_needs(postgres_url: str) -> No
     asyncio.run(scenario())
 
 
-def test_a_trim_drops_whole_partitions_and_hides_what_is_left_below_it(postgres_url: str) -> None:
+def test_a_trim_drops_whole_partitions_and_hides_the_remaining_records_below_it(postgres_url: str) -> None:
     async def scenario() -> None:
         async with small_partitions(postgres_url) as (log, db):
             await log.append("package", records(5 * SIZE))
@@ -58,7 +58,7 @@ def test_a_trim_drops_whole_partitions_and_hides_what_is_left_below_it(postgres_
     asyncio.run(scenario())
 
 
-def test_a_topic_trimmed_to_nothing_goes_on_above_its_end(postgres_url: str) -> None:
+def test_an_emptied_topic_continues_above_its_end(postgres_url: str) -> None:
     async def scenario() -> None:
         async with small_partitions(postgres_url) as (log, db):
             await log.append("package", records(2 * SIZE))
@@ -70,7 +70,7 @@ def test_a_topic_trimmed_to_nothing_goes_on_above_its_end(postgres_url: str) -> 
     asyncio.run(scenario())
 
 
-def test_a_reader_whose_partitions_are_dropped_is_told_so_and_sees_no_hole(postgres_url: str) -> None:
+def test_a_reader_whose_partitions_are_dropped_gets_an_error_and_no_hole(postgres_url: str) -> None:
     async def scenario() -> None:
         async with small_partitions(postgres_url) as (log, _):
             other = PostgresLog(postgres_url)
@@ -94,7 +94,7 @@ def test_a_reader_whose_partitions_are_dropped_is_told_so_and_sees_no_hole(postg
     asyncio.run(scenario())
 
 
-def test_a_long_reader_does_not_hold_up_a_trim_nor_the_trim_other_readers(postgres_url: str) -> None:
+def test_a_long_read_does_not_block_a_trim_and_a_trim_does_not_block_reads(postgres_url: str) -> None:
     async def scenario() -> None:
         async with small_partitions(postgres_url) as (log, db):
             await log.append("package", records(2 * SIZE))
@@ -138,7 +138,7 @@ def test_keys_are_looked_up_by_index_in_partitions_without_statistics(postgres_u
         async with small_partitions(postgres_url) as (log, db):
             await db.execute("UPDATE topics SET partition_size = 5000")
             await log.append("package", records(12_000, key="k"))
-            for _ in range(7):  # more than it takes to change over to a generic plan
+            for _ in range(7):  # enough to switch to a generic plan
                 async with db.transaction():
                     digests = await db.fetch("SELECT key FROM records_1 WHERE off IN (3, 11000)")
                     before = await db.fetchrow(fetched)

@@ -31,7 +31,7 @@ async def unavailable(call: Callable[[], Awaitable[object]]) -> None:
         await call()
 
 
-def test_a_session_that_is_cut_in_mid_apply_undoes_it(postgres_url: str) -> None:
+def test_a_session_cut_during_an_apply_undoes_it(postgres_url: str) -> None:
     async def scenario() -> None:
         repository = PostgresRepository(f"{postgres_url}&repository=one")
         await repository.open()
@@ -54,7 +54,7 @@ def test_a_session_that_is_cut_in_mid_apply_undoes_it(postgres_url: str) -> None
     asyncio.run(asyncio.wait_for(scenario(), DEADLINE_S))
 
 
-def test_who_lost_the_lock_cannot_write_any_more(postgres_url: str) -> None:
+def test_a_holder_that_lost_the_lock_cannot_write(postgres_url: str) -> None:
     async def scenario() -> None:
         first, second = (PostgresRepository(f"{postgres_url}&repository=one") for _ in range(2))
         await first.open()
@@ -70,7 +70,7 @@ def test_who_lost_the_lock_cannot_write_any_more(postgres_url: str) -> None:
     asyncio.run(asyncio.wait_for(scenario(), DEADLINE_S))
 
 
-def test_a_server_that_dies_keeps_what_was_applied() -> None:
+def test_a_server_crash_keeps_everything_applied() -> None:
     async def scenario(server: PostgresServer) -> None:
         repository = PostgresRepository(f"{server.url}&repository=one")
         await repository.open()
@@ -88,7 +88,7 @@ def test_a_server_that_dies_keeps_what_was_applied() -> None:
         asyncio.run(asyncio.wait_for(scenario(server), DEADLINE_S))
 
 
-def test_repositories_of_a_schema_are_independent(postgres_url: str) -> None:
+def test_repositories_in_one_schema_are_independent(postgres_url: str) -> None:
     async def scenario() -> None:
         one, two = (PostgresRepository(f"{postgres_url}&repository={name}") for name in ("one", "two"))
         assert (await one.open(), await two.open()) == (b"", b"")
@@ -101,7 +101,7 @@ def test_repositories_of_a_schema_are_independent(postgres_url: str) -> None:
     asyncio.run(scenario())
 
 
-def test_paths_longer_than_an_index_takes_are_no_problem(postgres_url: str) -> None:
+def test_paths_longer_than_an_index_entry_are_stored(postgres_url: str) -> None:
     letters = random.Random(7).choices("abcdefghijklmnopqrstuvwxyz0123456789", k=3072)
     long = "".join("/" if place % 250 == 0 else letter for place, letter in enumerate(letters))
     sibling = f"{long[:-1]}-"
@@ -125,7 +125,7 @@ def test_a_url_without_a_repository_is_refused(tmp_path) -> None:
     assert isinstance(open_repository("postgresql://localhost/db?repository=x", tmp_path), PostgresRepository)
 
 
-def test_tables_of_another_program_are_not_taken_for_a_repository(postgres_url: str) -> None:
+def test_tables_of_another_program_are_refused_as_a_repository(postgres_url: str) -> None:
     async def scenario() -> None:
         db = await Server.of(postgres_url).connect()
         schema = await db.fetchval("SELECT 'theirs_' || floor(random() * 1000000000)::text")

@@ -1,4 +1,4 @@
-"""What a PostgreSQL log says of itself."""
+"""What a PostgreSQL log reports to the doctor."""
 
 import asyncio
 import time
@@ -43,7 +43,7 @@ async def execute(url: str, *statements: str) -> None:
     await db.close()
 
 
-def test_a_log_that_is_well_tells_versions_and_has_no_problem(postgres_url: str) -> None:
+def test_a_healthy_log_reports_versions_and_no_problem(postgres_url: str) -> None:
     asyncio.run(ensure(postgres_url))
     found = asyncio.run(told(postgres_url))
     assert not problems(found)
@@ -52,7 +52,7 @@ def test_a_log_that_is_well_tells_versions_and_has_no_problem(postgres_url: str)
     assert any("may append, trim and create topics" in finding.what for finding in found)
 
 
-def test_a_schema_that_is_missing_older_or_newer_is_told_with_the_command(postgres_url: str) -> None:
+def test_a_missing_older_or_newer_schema_is_reported_with_the_command(postgres_url: str) -> None:
     async def scenario() -> None:
         ((what, fix),) = problems(await told(postgres_url))
         assert "has no schema" in what
@@ -70,7 +70,7 @@ def test_a_schema_that_is_missing_older_or_newer_is_told_with_the_command(postgr
     asyncio.run(scenario())
 
 
-def test_a_clock_that_is_wrong_is_told_with_the_direction(postgres_url: str) -> None:
+def test_a_wrong_clock_is_reported_with_its_direction(postgres_url: str) -> None:
     asyncio.run(ensure(postgres_url))
     for shift_ns, direction in ((HOUR_NS, "3600.0 s ahead of"), (-HOUR_NS, "3600.0 s behind")):
         clock = lambda shift_ns=shift_ns: time.time_ns() + shift_ns  # noqa: E731 - a clock of one line
@@ -78,7 +78,9 @@ def test_a_clock_that_is_wrong_is_told_with_the_direction(postgres_url: str) -> 
         assert direction in what
 
 
-def test_a_user_without_permission_is_told_what_to_grant(postgres_url: str, newest_postgres: PostgresServer) -> None:
+def test_the_error_of_a_user_without_permission_says_what_to_grant(
+    postgres_url: str, newest_postgres: PostgresServer
+) -> None:
     schema = Server.of(postgres_url).schema
     other = f"{newest_postgres.url.replace('postgres@', f'{schema}@')}&schema={schema}"
 
@@ -106,13 +108,13 @@ def test_a_user_without_permission_is_told_what_to_grant(postgres_url: str, newe
     asyncio.run(scenario())
 
 
-def test_a_standby_is_told(postgres_url: str) -> None:
+def test_a_standby_server_is_reported(postgres_url: str) -> None:
     asyncio.run(ensure(postgres_url))
     found = problems(asyncio.run(told(f"{postgres_url}&default_transaction_read_only=on")))
     assert any("can only be read" in what and "target_session_attrs=read-write" in fix for what, fix in found)
 
 
-def test_a_session_that_holds_up_all_appends_is_named(postgres_url: str) -> None:
+def test_a_session_that_blocks_all_appends_is_named(postgres_url: str) -> None:
     async def scenario() -> None:
         await ensure(postgres_url)
         log, db = PostgresLog(postgres_url), await Server.of(postgres_url).connect()
@@ -133,7 +135,7 @@ def test_a_session_that_holds_up_all_appends_is_named(postgres_url: str) -> None
     asyncio.run(scenario())
 
 
-def test_a_repository_tells_as_much(postgres_url: str) -> None:
+def test_a_repository_reports_the_same(postgres_url: str) -> None:
     async def scenario() -> list[Finding]:
         repository = PostgresRepository(f"{postgres_url}&repository=edge")
         try:

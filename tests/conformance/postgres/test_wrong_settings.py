@@ -1,4 +1,4 @@
-"""What is wrong is said, with the setting to correct; what passes is waited for."""
+"""Errors name the setting to correct; temporary ones are waited out."""
 
 import asyncio
 import re
@@ -62,7 +62,7 @@ def test_a_wrong_setting_is_named(name: str, newest_postgres: PostgresServer) ->
         ("postgresql://localhost/db?schema=x;drop", "cannot name a schema"),
     ],
 )
-def test_a_url_that_cannot_be_meant_is_refused_at_once(url: str, advice: str) -> None:
+def test_an_invalid_url_is_refused_at_once(url: str, advice: str) -> None:
     with pytest.raises(ConfigError, match=advice):
         PostgresLog(url)
 
@@ -79,7 +79,9 @@ def test_the_primary_is_found_among_several_hosts(newest_postgres: PostgresServe
     asyncio.run(scenario())
 
 
-def test_a_user_without_permission_is_told_what_to_grant(postgres_url: str, newest_postgres: PostgresServer) -> None:
+def test_the_error_of_a_user_without_permission_says_what_to_grant(
+    postgres_url: str, newest_postgres: PostgresServer
+) -> None:
     schema = Server.of(postgres_url).schema
     other = f"{newest_postgres.url.replace('postgres@', f'{schema}@')}&schema={schema}"
 
@@ -96,7 +98,7 @@ def test_a_user_without_permission_is_told_what_to_grant(postgres_url: str, newe
 
 
 @pytest.mark.parametrize("code", ["disk_full", "crash_shutdown"])
-def test_a_full_disk_is_said_and_waited_for(postgres_url: str, code: str) -> None:
+def test_a_full_disk_is_reported_and_waited_for(postgres_url: str, code: str) -> None:
     full = f"""CREATE FUNCTION full_disk() RETURNS trigger LANGUAGE plpgsql AS
               $$ BEGIN RAISE 'could not extend file: No space left on device' USING ERRCODE = '{code}'; END $$"""
     trigger = "CREATE TRIGGER full_disk BEFORE INSERT ON records_1 FOR EACH ROW EXECUTE FUNCTION full_disk()"
@@ -115,7 +117,7 @@ def test_a_full_disk_is_said_and_waited_for(postgres_url: str, code: str) -> Non
     asyncio.run(scenario())
 
 
-def test_a_server_that_only_reads_is_named(postgres_url: str) -> None:
+def test_a_read_only_server_is_named(postgres_url: str) -> None:
     async def scenario() -> None:
         await use(postgres_url)
         with pytest.raises(LogUnavailable, match="read-only, perhaps a standby: name the primary"):
@@ -124,7 +126,7 @@ def test_a_server_that_only_reads_is_named(postgres_url: str) -> None:
     asyncio.run(scenario())
 
 
-def test_a_session_that_would_lose_records_with_the_power_is_made_durable(postgres_url: str) -> None:
+def test_a_session_without_synchronous_commit_is_made_durable(postgres_url: str) -> None:
     async def scenario() -> None:
         db = await Server.of(f"{postgres_url}&options=-csynchronous_commit%3Doff").connect()
         assert await db.fetchval("SHOW synchronous_commit") == "on"
@@ -133,7 +135,7 @@ def test_a_session_that_would_lose_records_with_the_power_is_made_durable(postgr
     asyncio.run(scenario())
 
 
-def test_a_dropped_topic_is_noticed_and_made_anew_with_another_identity(postgres_url: str) -> None:
+def test_a_dropped_topic_is_noticed_and_recreated_with_another_identity(postgres_url: str) -> None:
     async def scenario() -> None:
         log = PostgresLog(postgres_url)
         await log.ensure("package")
@@ -150,7 +152,7 @@ def test_a_dropped_topic_is_noticed_and_made_anew_with_another_identity(postgres
     asyncio.run(scenario())
 
 
-def test_without_the_extra_the_pip_command_is_told() -> None:
+def test_without_the_extra_the_error_names_the_pip_command() -> None:
     code = """if True:
         import sys
         sys.modules["asyncpg"] = None

@@ -60,7 +60,7 @@ def s3(s3_session: S3Server, monkeypatch: pytest.MonkeyPatch) -> S3Server:
 
 @pytest.fixture
 def new_bucket() -> Callable[[S3Server], str]:
-    """Creates a bucket on a server, and tells its name."""
+    """Creates a bucket on a server, and returns its name."""
 
     def new(server: S3Server) -> str:
         name = f"test-{os.getpid()}-{next(_numbers)}"

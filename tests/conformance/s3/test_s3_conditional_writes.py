@@ -1,4 +1,4 @@
-"""Where the server ignores conditional writes, the store finds out, says so, and works all the same."""
+"""If the server ignores conditional writes, the store detects and reports it, and still works."""
 
 import asyncio
 import hashlib
@@ -30,7 +30,7 @@ def port_of(server: S3Server) -> int:
 
 
 @pytest.mark.parametrize("content", CONTENTS, ids=["in one request", "in parts"])
-def test_puts_at_the_same_time_all_succeed_without_conditions(
+def test_concurrent_puts_all_succeed_without_conditional_writes(
     content: bytes, moto: S3Server, new_bucket: Callable, tmp_path: Path
 ) -> None:
     async def body() -> None:
@@ -40,7 +40,7 @@ def test_puts_at_the_same_time_all_succeed_without_conditions(
             with capture_logs() as logs:
                 assert any(await asyncio.gather(*(store.put(digest, [content]) for store in stores)))
                 assert not await stores[0].put(digest, [content])
-            told = [event["event"] for event in logs]  # by each that did not come late and find the blob there
+            told = [event["event"] for event in logs]  # by each put that did not find the blob there
             assert set(told) == {"conditional_writes.ignored"}
             assert len(told) <= len(stores)
             assert all(bucket in event["bucket"] for event in logs)
@@ -55,7 +55,7 @@ def test_puts_at_the_same_time_all_succeed_without_conditions(
 
 
 @pytest.mark.parametrize("content", CONTENTS, ids=["in one request", "in parts"])
-def test_only_one_of_the_puts_at_the_same_time_creates_where_conditions_hold(
+def test_with_conditional_writes_only_one_of_the_concurrent_puts_creates_the_blob(
     content: bytes, s3: S3Server, new_bucket: Callable
 ) -> None:
     async def body() -> None:
@@ -72,7 +72,9 @@ def test_only_one_of_the_puts_at_the_same_time_creates_where_conditions_hold(
     asyncio.run(body())
 
 
-def test_the_server_is_asked_once_and_by_another_process_with_one_write(moto: S3Server, new_bucket: Callable) -> None:
+def test_the_server_is_examined_once_and_by_another_process_with_one_write(
+    moto: S3Server, new_bucket: Callable
+) -> None:
     async def body() -> None:
         async with wire(port_of(moto)) as relay:
             for expected in (2, 1):

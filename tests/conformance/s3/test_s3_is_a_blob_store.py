@@ -1,4 +1,4 @@
-"""A prefix of a bucket passes the suite that decides what a blob store is, on two servers."""
+"""A prefix of a bucket passes the suite that defines a blob store, on two servers."""
 
 import asyncio
 from collections.abc import Callable
@@ -12,12 +12,14 @@ from callboard.testing.servers.s3 import S3Server
 
 
 @pytest.mark.parametrize("check", ALL_CHECKS, ids=lambda check: check.__name__)
-def test_a_bucket_does_what_a_blob_store_does(check: Check, s3: S3Server, new_bucket: Callable, tmp_path: Path) -> None:
+def test_a_prefix_of_a_bucket_passes_the_suite(
+    check: Check, s3: S3Server, new_bucket: Callable, tmp_path: Path
+) -> None:
     url = s3.url(new_bucket(s3), "some/blobs")
     asyncio.run(verify(check, BlobStoreHarness(make=lambda: S3BlobStore(url), spool=tmp_path)))
 
 
 @pytest.mark.parametrize("check", [retention.check_a_list_lives_with_deletes, content.check_only_the_first_put_creates])
-def test_a_whole_bucket_does_too(check: Check, moto: S3Server, new_bucket: Callable, tmp_path: Path) -> None:
+def test_a_whole_bucket_passes_the_suite(check: Check, moto: S3Server, new_bucket: Callable, tmp_path: Path) -> None:
     url = moto.url(new_bucket(moto))
     asyncio.run(verify(check, BlobStoreHarness(make=lambda: S3BlobStore(url), spool=tmp_path)))

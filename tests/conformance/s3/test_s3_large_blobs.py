@@ -1,4 +1,4 @@
-"""Content above one part goes up in parts, and comes into being as a whole or not at all."""
+"""Large content is uploaded in parts, and is stored as a whole or not at all."""
 
 import asyncio
 import hashlib
@@ -41,7 +41,7 @@ async def ask(server: S3Server, operation: str, **parameters: Any) -> dict[str, 
 
 
 async def left_in(server: S3Server, bucket: str) -> list[str]:
-    """The keys of all objects and unfinished uploads but for the marker."""
+    """The keys of all objects and unfinished uploads except the marker."""
     objects = await ask(server, "list_objects_v2", Bucket=bucket)
     uploads = await ask(server, "list_multipart_uploads", Bucket=bucket)
     keys = [item["Key"] for item in (*objects.get("Contents", ()), *uploads.get("Uploads", ()))]
@@ -49,7 +49,7 @@ async def left_in(server: S3Server, bucket: str) -> list[str]:
 
 
 @pytest.mark.parametrize("size", [PART_BYTES, PART_BYTES + 1, 3 * PART_BYTES + 1])
-def test_what_goes_up_in_parts_comes_down_the_same(
+def test_content_uploaded_in_parts_is_downloaded_unchanged(
     size: int, s3: S3Server, new_bucket: Callable, tmp_path: Path
 ) -> None:
     async def body() -> None:
@@ -71,7 +71,7 @@ def test_what_goes_up_in_parts_comes_down_the_same(
     asyncio.run(body())
 
 
-def test_large_content_of_another_digest_leaves_no_object_and_no_parts(s3: S3Server, new_bucket: Callable) -> None:
+def test_large_content_with_another_digest_leaves_no_object_and_no_parts(s3: S3Server, new_bucket: Callable) -> None:
     async def body() -> None:
         store = S3BlobStore(s3.url(bucket))
         try:
@@ -85,7 +85,7 @@ def test_large_content_of_another_digest_leaves_no_object_and_no_parts(s3: S3Ser
     asyncio.run(body())
 
 
-def test_a_source_that_fails_in_the_middle_leaves_no_object_and_no_parts(moto: S3Server, new_bucket: Callable) -> None:
+def test_a_source_that_fails_midway_leaves_no_object_and_no_parts(moto: S3Server, new_bucket: Callable) -> None:
     gone = OSError("the source is gone")
 
     def broken() -> Iterator[bytes]:
@@ -130,7 +130,7 @@ def test_a_cancelled_put_leaves_no_object_and_no_parts(moto: S3Server, new_bucke
     asyncio.run(body())
 
 
-def test_parts_that_cannot_be_removed_are_told(moto: S3Server, new_bucket: Callable) -> None:
+def test_parts_that_cannot_be_removed_are_reported(moto: S3Server, new_bucket: Callable) -> None:
     def abort_elsewhere(data: bytes) -> bytes:
         return data.replace(b"DELETE /test-", b"DELETE /nowhere-")
 
@@ -148,7 +148,7 @@ def test_parts_that_cannot_be_removed_are_told(moto: S3Server, new_bucket: Calla
     asyncio.run(body())
 
 
-def test_a_blob_passes_through_little_memory_both_ways(moto: S3Server, new_bucket: Callable, tmp_path: Path) -> None:
+def test_uploads_and_downloads_need_little_memory(moto: S3Server, new_bucket: Callable, tmp_path: Path) -> None:
     async def body() -> None:
         digest = digest_of(content(64))
         store = S3BlobStore(moto.url(bucket))

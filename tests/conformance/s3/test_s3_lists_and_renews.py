@@ -1,4 +1,4 @@
-"""A list goes on over pages, and tells when a blob was last put; what else is in the bucket is left alone."""
+"""A list covers all pages, and says when a blob was last put; other objects are left alone."""
 
 import asyncio
 import hashlib
@@ -21,7 +21,7 @@ def digest_of(content: bytes) -> str:
 
 
 async def renewed(blobs: S3BlobStore, content: bytes, stored_ns: int) -> BlobInfo:
-    """Put the content until its time is later: the server's clock goes by seconds."""
+    """Put the content until its time is later: the server's clock counts seconds."""
     deadline = time.monotonic() + DEADLINE_S
     while time.monotonic() < deadline:
         assert await blobs.put(digest_of(content), [content]) is False
@@ -32,7 +32,7 @@ async def renewed(blobs: S3BlobStore, content: bytes, stored_ns: int) -> BlobInf
 
 
 @pytest.mark.parametrize("page", [1, 2, 3, 1000])
-def test_pages_end_anywhere(
+def test_a_list_is_complete_wherever_its_pages_end(
     page: int, moto: S3Server, new_bucket: Callable, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(connection, "PAGE_OBJECTS", page)
@@ -50,7 +50,7 @@ def test_pages_end_anywhere(
     asyncio.run(body())
 
 
-def test_a_blob_that_is_put_again_is_young_again(s3: S3Server, new_bucket: Callable) -> None:
+def test_a_repeated_put_renews_the_time_of_a_blob(s3: S3Server, new_bucket: Callable) -> None:
     async def body() -> None:
         blobs = S3BlobStore(url)
         for content in CONTENTS[:2]:
@@ -66,7 +66,7 @@ def test_a_blob_that_is_put_again_is_young_again(s3: S3Server, new_bucket: Calla
     asyncio.run(body())
 
 
-def test_the_time_of_a_blob_is_that_of_the_server(moto: S3Server, new_bucket: Callable) -> None:
+def test_the_time_of_a_blob_is_from_the_clock_of_the_server(moto: S3Server, new_bucket: Callable) -> None:
     async def body() -> None:
         blobs = S3BlobStore(url)
         early = time.time_ns()
@@ -95,7 +95,7 @@ def test_a_deleted_blob_leaves_nothing_behind(moto: S3Server, new_bucket: Callab
     asyncio.run(body())
 
 
-def test_other_objects_are_neither_listed_nor_in_the_way(moto: S3Server, new_bucket: Callable) -> None:
+def test_other_objects_are_ignored(moto: S3Server, new_bucket: Callable) -> None:
     digest = digest_of(b"content")
     strangers = ["readme", "blobs", "blobs/readme", f"blobs/{digest}", f"blobs/{digest[:2]}/{digest[2:]}-old",
                  f"blobs/{digest[:2]}/{digest[2:]}.renewed.renewed", f"other/{digest[:2]}/{digest[2:]}",
@@ -117,7 +117,7 @@ def test_other_objects_are_neither_listed_nor_in_the_way(moto: S3Server, new_buc
     asyncio.run(body())
 
 
-def test_a_collector_spares_what_was_renewed_since_it_looked(s3: S3Server, new_bucket: Callable) -> None:
+def test_a_collector_keeps_blobs_renewed_since_it_listed_them(s3: S3Server, new_bucket: Callable) -> None:
     async def body() -> None:
         blobs = S3BlobStore(url)
         for content in CONTENTS[:2]:

@@ -1,4 +1,4 @@
-"""A download goes on where its connection broke; one that cannot go on says so and leaves nothing."""
+"""A download resumes where its connection broke; one that cannot resume fails and leaves nothing."""
 
 import asyncio
 import hashlib
@@ -41,7 +41,7 @@ def ranges(sent: list[bytes]) -> list[int]:
     return [int(start) for start in re.findall(rb"Range: bytes=(\d+)-\r\n", b"".join(sent))]
 
 
-def test_a_download_goes_on_where_the_connection_was_cut(moto: S3Server, bucket: str, tmp_path: Path) -> None:
+def test_a_download_resumes_where_the_connection_was_cut(moto: S3Server, bucket: str, tmp_path: Path) -> None:
     async def body() -> None:
         async with wire(port_of(moto), cuts=[1_500_000, 1_000_000]) as relay:
             store = S3BlobStore(S3Server(f"http://127.0.0.1:{relay.port}").url(bucket))
@@ -55,7 +55,7 @@ def test_a_download_goes_on_where_the_connection_was_cut(moto: S3Server, bucket:
     asyncio.run(body())
 
 
-def test_a_server_that_ignores_ranges_sends_it_all_again(moto: S3Server, bucket: str, tmp_path: Path) -> None:
+def test_from_a_server_that_ignores_ranges_a_download_starts_over(moto: S3Server, bucket: str, tmp_path: Path) -> None:
     async def body() -> None:
         async with wire(
             port_of(moto), cuts=[1_500_000], alter=lambda data: data.replace(b"\r\nRange:", b"\r\nX-Not:")
@@ -69,7 +69,7 @@ def test_a_server_that_ignores_ranges_sends_it_all_again(moto: S3Server, bucket:
     asyncio.run(body())
 
 
-def test_a_connection_that_brings_nothing_new_is_given_up(
+def test_a_connection_without_progress_is_given_up(
     moto: S3Server, bucket: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(download, "PAUSES_S", (0.0, 0.0))
@@ -90,7 +90,7 @@ def test_a_connection_that_brings_nothing_new_is_given_up(
 def test_a_cancelled_download_leaves_nothing_in_the_spool(
     moto: S3Server, bucket: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Also when it is cancelled in the middle of writing, which cannot be stopped."""
+    """Even if it is cancelled during a write, which cannot be interrupted."""
     write_at = download._write_at
 
     async def body() -> None:
@@ -115,7 +115,7 @@ def test_a_cancelled_download_leaves_nothing_in_the_spool(
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_blob_that_is_deleted_while_it_comes_down_is_missing(moto: S3Server, bucket: str, tmp_path: Path) -> None:
+def test_a_blob_deleted_during_its_download_is_missing(moto: S3Server, bucket: str, tmp_path: Path) -> None:
     async def body() -> None:
         def another_key_for_the_rest(data: bytes) -> bytes:
             return data.replace(DIGEST[2:].encode(), b"0" * 62) if b"\r\nRange:" in data else data
@@ -130,7 +130,7 @@ def test_a_blob_that_is_deleted_while_it_comes_down_is_missing(moto: S3Server, b
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_spool_that_is_gone_is_named(moto: S3Server, bucket: str, tmp_path: Path) -> None:
+def test_a_missing_spool_is_named(moto: S3Server, bucket: str, tmp_path: Path) -> None:
     async def body() -> None:
         store = S3BlobStore(moto.url(bucket))
         try:

@@ -1,4 +1,4 @@
-"""What only the operator can repair is told with the setting, and works as soon as it is repaired."""
+"""Errors that only the operator can repair name the setting, and end as soon as it is repaired."""
 
 import asyncio
 import hashlib
@@ -20,7 +20,7 @@ async def listed(store: S3BlobStore) -> list[str]:
 
 
 def uses(spool: Path) -> list[Callable[[S3BlobStore], Awaitable[object]]]:
-    """Every method that asks the server."""
+    """Every method that calls the server."""
     return [
         lambda store: store.put(DIGEST, [b"content"]),
         lambda store: store.fetch(DIGEST, spool),
@@ -60,7 +60,7 @@ def test_a_bucket_that_is_created_later_is_found(moto: S3Server) -> None:
     asyncio.run(body())
 
 
-def test_missing_credentials_are_named(
+def test_missing_credentials_are_reported(
     moto: S3Server, new_bucket: Callable, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     url = moto.url(new_bucket(moto))
@@ -70,7 +70,7 @@ def test_missing_credentials_are_named(
 
 
 @pytest.mark.parametrize("name", ["AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"])
-def test_wrong_credentials_are_named_but_not_shown(
+def test_wrong_credentials_are_reported_but_not_shown(
     name: str, s3proxy: S3Server, new_bucket: Callable, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     url = s3proxy.url(new_bucket(s3proxy))
@@ -88,13 +88,13 @@ def test_an_unknown_profile_is_named(
 
 def test_an_endpoint_that_is_down_is_named(moto: S3Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(connection, "_CONFIG", connection._CONFIG.merge(once()))
-    with socket.socket() as nobody:
-        nobody.bind(("127.0.0.1", 0))  # and does not listen
-        address = f"http://127.0.0.1:{nobody.getsockname()[1]}"
+    with socket.socket() as unused:
+        unused.bind(("127.0.0.1", 0))  # and does not listen
+        address = f"http://127.0.0.1:{unused.getsockname()[1]}"
         said_by_all(S3Server(address).url("bucket"), tmp_path, f"{address}.*; check endpoint_url in the URL")
 
 
-def test_a_server_that_does_not_answer_is_not_waited_for_without_end(
+def test_a_server_that_does_not_answer_is_given_up(
     moto: S3Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(connection, "_CONFIG", connection._CONFIG.merge(once()))

@@ -1,4 +1,4 @@
-"""What a blob store in S3 says of itself, without leaving anything in the bucket."""
+"""What a blob store in S3 reports to the doctor, without leaving anything in the bucket."""
 
 import asyncio
 import hashlib
@@ -35,30 +35,28 @@ async def keys(url: str) -> list[str]:
         await store.close()
 
 
-def test_a_bucket_that_is_well_has_no_problem_and_stays_empty(s3: S3Server, new_bucket: Callable) -> None:
+def test_a_healthy_bucket_has_no_problem_and_stays_empty(s3: S3Server, new_bucket: Callable) -> None:
     url = s3.url(new_bucket(s3), "board")
     assert {finding.level for finding in asyncio.run(told(url))} == {Level.OK}
     assert asyncio.run(keys(url)) == []
 
 
-def test_whether_conditional_writes_are_honoured_is_known_after_the_first_blob(
-    moto: S3Server, new_bucket: Callable
-) -> None:
+def test_the_first_blob_shows_whether_conditional_writes_are_honoured(moto: S3Server, new_bucket: Callable) -> None:
     found = asyncio.run(told(moto.url(new_bucket(moto), "board"), put=True))
     assert any("creates an object only if it is absent" in finding.what for finding in found)
 
 
-def test_a_server_that_ignores_conditions_is_told(
+def test_a_server_that_ignores_conditional_writes_is_reported(
     moto: S3Server, new_bucket: Callable, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(examination, "IF_ABSENT", {})  # as if the server did not see it
+    monkeypatch.setattr(examination, "IF_ABSENT", {})  # as if the server ignored it
     found = asyncio.run(told(moto.url(new_bucket(moto), "board"), put=True))
     (ignored,) = (finding for finding in found if finding.level is not Level.OK)
     assert ignored.level is Level.ADVICE
     assert "ignores conditional writes" in ignored.what
 
 
-def test_a_clock_that_is_wrong_is_told(moto: S3Server, new_bucket: Callable) -> None:
+def test_a_wrong_clock_is_reported(moto: S3Server, new_bucket: Callable) -> None:
     found = asyncio.run(told(moto.url(new_bucket(moto)), lambda: time.time_ns() - HOUR_NS))
     (wrong,) = (finding for finding in found if finding.level is Level.PROBLEM)
     assert "s behind that of the blob store" in wrong.what

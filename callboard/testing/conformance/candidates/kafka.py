@@ -25,7 +25,7 @@ def _clock() -> Clock:
 
 @contextmanager
 def kafka_log(servers: str, restart: Restart = None, around: Around = itself) -> Iterator[LogHarness]:
-    """A harness for a topic of its own on the broker at ``servers``."""
+    """A harness for a private topic on the broker at ``servers``."""
     clock = _clock()
     url = f"kafka://{servers}"
 

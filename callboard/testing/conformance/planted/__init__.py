@@ -17,7 +17,7 @@ from callboard.testing.fakes.memory_blob_store import MemoryBlobStore
 from callboard.testing.fakes.memory_repository import MemoryRepository
 
 CHECK_TIMEOUT_S = 6.0
-"""Seconds: a check that has not passed by then has caught its bug, as some make readers wait for ever."""
+"""Seconds: a check that has not passed by then has caught its bug, as some make readers wait forever."""
 
 Check = Callable[[Any], Awaitable[None]]
 

@@ -146,7 +146,7 @@ class ForgetsTheBytes(MemoryLog):
 
 
 class ReturnsNothingThatIsTooLarge(MemoryLog):
-    """Stops for ever at a record larger than a page."""
+    """Stops forever at a record larger than a page."""
 
     async def read(
         self,

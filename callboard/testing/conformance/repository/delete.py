@@ -32,7 +32,7 @@ async def check_what_is_not_there_is_fine(harness: RepositoryHarness) -> None:
 
 
 async def check_a_link_goes_but_not_what_it_points_to(harness: RepositoryHarness) -> None:
-    """A link is an entry of its own."""
+    """A link is a separate entry."""
     async with opened(harness) as repository:
         await repository.apply([file("/d/x"), link("/l", "d")], b"")
         await repository.apply([Delete("/l")], b"")

@@ -29,7 +29,7 @@ def _writes(repository: Repository) -> list[Write]:
 
 
 async def check_the_highest_token_is_kept_over_a_restart(harness: RepositoryHarness) -> None:
-    """Whichever way it was written; the same leader and later ones go on."""
+    """Whichever way it was written; the same leader and later ones can write."""
     for number in range(len(_writes(harness.make()))):
         token = Token("log", 10 * number + 5)
         async with opened(harness) as repository:

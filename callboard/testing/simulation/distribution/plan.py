@@ -38,7 +38,7 @@ TAKEOVERS_S = 0.4 * CHAOS_S
 
 PACKAGES = (8, 24)
 STUBBORN = (0, 0, 0, 0, 0, 0, 0, 1, 2, 6)
-"""How often hooks fail at a package: some are given up, and none fails for ever."""
+"""How often hooks fail at a package: some are given up, and none fails forever."""
 
 PAIRS = 0.3
 """The share of seeds in which two hosts share a subscriber's name."""
@@ -54,7 +54,7 @@ RENEWALS = 0.3
 
 STEPS = 0.4
 """The share of seeds in which wall clocks jump so far that a host that trusted them would give a name away, or keep
-it for ever."""
+it forever."""
 
 LEASES = 0.5
 """The share of seeds with such a pair in which the two lease the name for different times."""

@@ -29,7 +29,7 @@ INLINE_MAX = 900
 """Bytes of a package that go through the log: few, so that even small ones use the blob store."""
 
 BLOB_THRESHOLD = 2000
-"""Bytes above which a file becomes a blob of its own."""
+"""Bytes above which a file becomes a separate blob."""
 
 Witness = Callable[[Perform], None]
 

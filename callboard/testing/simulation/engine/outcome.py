@@ -1,4 +1,4 @@
-"""The engine's view of a plan, and the outcome of one; each kind of simulation has plans of its own."""
+"""The engine's view of a plan, and the outcome of one; each kind of simulation has its own plans."""
 
 from abc import ABC, abstractmethod
 from collections import Counter

@@ -57,7 +57,7 @@ async def check_racing_appends_of_a_key_write_one_record(harness: LogHarness) ->
 
 
 async def check_a_key_is_free_again_after_its_record_went(harness: LogHarness) -> None:
-    """Keys last as long as their records, not for ever."""
+    """Keys last as long as their records, not forever."""
     async with opened(harness, Capability.KEYS, Capability.TRIM) as log:
         (first,) = await log.append(harness.topic, [new("1", key="k")])
         (second,) = await log.append(harness.topic, [new("2", key="stays")])

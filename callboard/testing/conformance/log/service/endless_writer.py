@@ -1,6 +1,6 @@
 """A writer to be killed: ``python -m callboard.testing.conformance.log.service.endless_writer URL TOPIC NAME COUNT``.
 
-It appends COUNT records at a time, for ever, and prints their offsets once they are acknowledged.
+It appends COUNT records at a time, forever, and prints their offsets once they are acknowledged.
 """
 
 import asyncio

@@ -1,4 +1,4 @@
-"""The holder of each subscriber's name, by the simplest reading of the discovery topic; nobody else may import."""
+"""The holder of each subscriber's name, by the simplest reading of the discovery topic; only it may import."""
 
 from collections import defaultdict
 from collections.abc import Callable
@@ -37,11 +37,11 @@ class Tenants:
     suspended_ns: Callable[[str, int], int] = lambda _, __: 0
     """For how long the process in that place was suspended since then."""
     hasty: Callable[[str], None] = lambda _: None
-    """Called for a name that was taken over too early, or from a holder that goes on."""
+    """Called for a name that was taken over too early, or from a holder that continues."""
     first: int = 0
     """The first offset of the topic."""
     longest_s: float = 0.0
-    """The longest lease that anybody may have."""
+    """The longest lease that an instance may have."""
     settings: dict[str, SubscriberSettings] = field(default_factory=dict)
     """By name; those of one name may differ in how long a claim lives."""
     held: dict[str, Tenant] = field(default_factory=dict)
