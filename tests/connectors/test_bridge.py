@@ -28,6 +28,7 @@ def secret() -> SharedSecret:
     return SharedSecret(SECRET.encode(), 1000, lambda size: bytes(range(size)) if size == 9 else bytes(range(16, 32)))
 
 
+@pytest.mark.proves("T74", "T75", "T76")
 @pytest.mark.parametrize("away", [-1, 0, 1])
 def test_bytes_that_openssl_made_are_made_and_read(away):
     path, now_ms = f"{PATH}.old-1.json", NUMBER * 1000 + 999
@@ -41,6 +42,7 @@ def test_bytes_that_openssl_made_are_made_and_read(away):
         secret().opened("request", path, headers, body, now_ms + 2000)
 
 
+@pytest.mark.proves("T63", "T77")
 @pytest.mark.parametrize("gzipped", [False, True], ids=["plain", "gzip"])
 @run
 async def test_a_call_tells_both_sides(gzipped):
@@ -65,6 +67,7 @@ async def test_a_call_tells_both_sides(gzipped):
         assert old.methods[-1] == "DELETE"
 
 
+@pytest.mark.proves("T63", "T70", "T77")
 @pytest.mark.parametrize("gzipped", [False, True], ids=["plain", "gzip"])
 @run
 async def test_one_who_calls_is_told_and_announced_until_it_withdraws(gzipped):
@@ -82,6 +85,7 @@ async def test_one_who_calls_is_told_and_announced_until_it_withdraws(gzipped):
         await eventually(lambda: set(c.knows) == {"b"})
 
 
+@pytest.mark.proves("T66")
 @run
 async def test_one_who_is_known_in_another_way_or_of_the_own_cluster_is_told_to_stand_by():
     async with OldPeer() as old, Party("b", bridge=replace(BRIDGE, urls=(old.url,))) as b:
@@ -125,6 +129,7 @@ async def test_an_answer_that_is_not_authentic_or_not_possible_is_not_believed(w
         assert b.knows == {}
 
 
+@pytest.mark.proves("T74", "T78")
 @run
 async def test_strangers_find_nothing_and_messages_count_once():
     async with Party("b", bridge=BRIDGE) as b:
@@ -154,6 +159,7 @@ async def test_strangers_find_nothing_and_messages_count_once():
             assert (await old.send(port, "PUT", strange, good, trust("request", strange, good)))[0] == 404, strange
 
 
+@pytest.mark.proves("T79", "T95")
 @pytest.mark.parametrize(
     ("announced", "status"),
     [
@@ -177,6 +183,7 @@ async def test_what_is_authentic_and_impossible_is_refused(announced, status):
         assert b.knows == {}
 
 
+@pytest.mark.proves("T95")
 @run
 async def test_nesting_without_end_is_refused():
     deep = "[" * 100_000

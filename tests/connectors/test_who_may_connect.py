@@ -66,6 +66,7 @@ async def test_ipv4_and_ipv6_both_work(host):
         await eventually(lambda: a.knows and b.knows)
 
 
+@pytest.mark.proves("T75")
 @run
 async def test_changing_a_key_while_messages_are_under_way_loses_no_member():
     async with Party("b", timing=PATIENT) as b, Party("a", b.url, listens=False, timing=PATIENT) as a:
