@@ -90,6 +90,7 @@ class ViewKeeper:
         self._attempt = 0
         self._standing = Standing(settings)
         self._news = ClusterNews(version=0, state=EMPTY)
+        self._told = self._essence(self._news)
         self._watchers: dict[str, tuple[Origin, int]] = {}
         self._asked = 0
         self._next_snapshot_s = 0.0
@@ -152,9 +153,9 @@ class ViewKeeper:
     def _tell(self, now: Moment) -> Iterable[Effect]:
         """Tell all if there is news."""
         news = self._current(now)
-        if self._essence(news) == self._essence(self._news):
+        if (essence := self._essence(news)) == self._told:
             return
-        self._news = news
+        self._news, self._told = news, essence
         yield Send(RENEWER, news)
         yield Send(PROPOSER, news)
         for key, (origin, _) in self._watchers.items():

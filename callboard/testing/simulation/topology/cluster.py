@@ -120,7 +120,7 @@ class Member(Listened):
         first, second, third = self.hearings
         self.listening.bind(first.hear)
         self.listening.bind(second.hear, critical=False, not_before_ms=self._now_ms() + rng.choice([0, 5000]))
-        self.simulation.loop.call_later(rng.uniform(1, 40), self.listening.bind, third.hear)
+        self.simulation.loop.call_later(rng.uniform(1, 12), self.listening.bind, third.hear)
 
     def write(self) -> None:
         """Write to the stream."""

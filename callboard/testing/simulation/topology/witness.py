@@ -21,6 +21,7 @@ from callboard.messages.topology.control_messages import (
     RenewMessage,
 )
 from callboard.messages.topology.member_event import MemberEvent
+from callboard.messages.topology.member_mail import ClusterNews
 from callboard.messages.topology.reading import read
 from callboard.testing.simulation.topology.audience import Audience, Parting
 from callboard.testing.simulation.topology.broken_rule import must
@@ -79,6 +80,7 @@ class Witness:
         self.count = Counter[str]()
         self.resource, self.audience = Resource(self.count), Audience(self.count)
         self._viewed: dict[Life, TopologyView] = {}
+        self._compared: dict[Life, ClusterNews] = {}
         self.troubled: dict[str, float] = {}
         """Of each instance, until when its messages may be late."""
         self.hanging: dict[Life, float] = {}
@@ -199,6 +201,9 @@ class Witness:
 
     def _compare(self, member: Member) -> None:
         news, life = member.news, member.settings.life
+        if self._compared.get(life) is news:
+            return
+        self._compared[life] = news
         if (known := self._views.get((news.log_id, news.state.view.epoch))) is not None:
             shown = _shown(news.state)
             must(shown == known[0], "views of one epoch are equal", f"{life} has {shown} and not {known[0]}")
