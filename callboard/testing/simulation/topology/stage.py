@@ -60,6 +60,8 @@ class Host:
     lives: int = 0
     muted: bool = False
     is_leaving: bool = False
+    awake_s: float = 0.0
+    """Its process is suspended until then."""
     is_gone: bool = False
     """Whether it never comes back."""
 
@@ -138,6 +140,7 @@ class Stage:
                 self._cut(host, seconds)
             case Slow(append_s=append_s, read_s=read_s, seconds=seconds):
                 host.world.append_s, host.world.read_s = append_s, read_s
+                self.witness.slow[host.its.instance] = self.witness.now_s + seconds + append_s
                 self.after(seconds, partial(self._fast, host))
             case Repeat(late_s=late_s):
                 host.world.repeats_after_s.append(late_s)
@@ -165,10 +168,11 @@ class Stage:
                 member.describe(colour)
             case Pause(seconds=seconds):
                 member.suspend(seconds)
+                host.awake_s = max(host.awake_s, self.witness.now_s + seconds)
                 self.witness.hanging.pop(member.settings.life, None)  # its pulse counts from when it is awake
             case Hang(seconds=seconds) if not host.is_leaving:
                 member.pause()
-                self.witness.hanging[member.settings.life] = self.witness.now_s
+                self.witness.hanging[member.settings.life] = max(self.witness.now_s, host.awake_s)
                 self.after(seconds, partial(self._awake, host, member))
 
     # Hosts.

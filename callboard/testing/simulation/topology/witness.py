@@ -83,6 +83,8 @@ class Witness:
         self._compared: dict[Life, ClusterNews] = {}
         self.troubled: dict[str, float] = {}
         """Of each instance, until when its messages may be late."""
+        self.slow: dict[str, float] = {}
+        """Of each instance, until when its appends may take seconds."""
         self.hanging: dict[Life, float] = {}
         """Services that hang, and since when."""
         self._writes: list[Write] = []
@@ -96,6 +98,7 @@ class Witness:
         self.log_id, self.state = log_id, EMPTY
         self._oracle = Oracle(unbounded=self.its.without == "gaps count in full")
         self._logs += 1
+        self._lease_ms = 0  # the longest so far
         self._reign = 0
         self._said: dict[tuple[Life, int], bytes] = {}
 
@@ -146,6 +149,8 @@ class Witness:
             if is_new:
                 self._heard_s[life] = self.now_s
         self._reign += leader(self.state) != leader(before)
+        if self.state.settings is not None:
+            self._lease_ms = max(self._lease_ms, self.state.settings.lease_ms)
         if self.state.view.epoch != before.view.epoch:
             self.count["views"] += 1
             self._views[self.log_id, self.state.view.epoch] = _shown(self.state), self._reign
@@ -177,9 +182,8 @@ class Witness:
                 must(silent_s >= due_s, "nobody is evicted within its lease", f"{life} after {silent_s:.1f} s")
 
     def _partings(self, before: ClusterState, event: MemberEvent) -> None:
-        """Note what departed members wrote. Commands and members of others do not say where that ends; one that does
-        not acknowledge, or that the log's clock makes silent, goes on writing; and an append that takes long says where
-        it ended when it began. A view that is settled without the mute does not wait.
+        """Note what departed members wrote. Commands and members of others do not say where that ends, nor does a slow
+        append; who does not acknowledge, or is silent by the log's clock alone, goes on. Degraded views do not wait.
         """
         silent = isinstance(event, ProposeMessage) and event.evidence is Evidence.SILENT
         slow = any(each.world.append_s for each in self.cluster.members if each.settings.instance == event.instance)
@@ -195,7 +199,8 @@ class Witness:
         since_s = self.hanging.get(life, self.now_s)
         if isinstance(event, RenewMessage):
             rule = "a member whose service hangs is not renewed"
-            must(self.now_s - since_s < HANG_MAX_S, rule, f"{life} after {self.now_s - since_s:.1f} s")
+            most_s = PULSE_S + (SLOW_S if self.now_s < self.slow.get(life[0], 0.0) else 0.0)
+            must(self.now_s - since_s < most_s, rule, f"{life} after {self.now_s - since_s:.1f} s")
 
     # The members.
 
@@ -204,11 +209,23 @@ class Witness:
         if self._compared.get(life) is news:
             return
         self._compared[life] = news
+        self._counts(member)
         if (known := self._views.get((news.log_id, news.state.view.epoch))) is not None:
             shown = _shown(news.state)
             must(shown == known[0], "views of one epoch are equal", f"{life} has {shown} and not {known[0]}")
         elif news.log_id == self.log_id:
             must(news.state.view.epoch < 0, "members have no views but the log's", f"{life} {news.state.view}")
+
+    def _counts(self, member: Member) -> None:
+        """A member counts on its lease from when it sent a message, so not from later than that was on the log."""
+        news, life = member.news, member.settings.life
+        if self.its.without or news.log_id != self.log_id or not news.standing_until_ms:
+            return
+        until_s = self._heard_s.get(life, 0.0) * member.rate + self._lease_ms / 1000 * COUNTED
+        rule = "a member counts on its lease from its last record"
+        must(
+            news.standing_until_ms / 1000 <= until_s + 0.01, rule, f"{life} to {news.standing_until_ms}, not {until_s}"
+        )
 
     def _views_end_once(self, member: Member) -> None:
         """A view that is over is never current again, and names no leader; before the first, there is only oneself."""
@@ -267,8 +284,11 @@ WRITES = 0.02
 ACKED_S = 5.0
 """Within which an acknowledgement is on the log."""
 
-HANG_MAX_S = 15.0
-"""The pulse counts for 5 s of a slow clock, and an append takes up to 8 s."""
+PULSE_S, SLOW_S = 7.0, 8.0
+"""The pulse counts for 5 s of a slow clock; an append may take up to 8 s."""
+
+COUNTED = 0.7
+"""The share of its lease that a member counts on."""
 
 
 def _shown(state: ClusterState) -> Shown:
