@@ -115,7 +115,7 @@ def test_a_simulation_can_pass_time_and_wait_for_conditions() -> None:
         assert simulation.clock.now().wall_ns > 1_700_000_018 * 10**9
 
 
-def test_a_simulation_in_which_nothing_can_happen_says_so() -> None:
+def test_a_simulation_in_which_nothing_can_happen_reports_it() -> None:
     with Simulation(1) as simulation, pytest.raises(StuckError):
         simulation.run(asyncio.Event().wait())
 

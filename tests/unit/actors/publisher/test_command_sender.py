@@ -43,7 +43,7 @@ def append_of(effects: list[Effect]) -> Append:
     return append
 
 
-def test_a_command_goes_on_the_log_under_its_id_and_is_answered_with_its_offset() -> None:
+def test_a_command_is_appended_with_its_id_and_answered_with_its_offset() -> None:
     it = sender()
     append = append_of(tell(it, CommandRequest(command=CLEAR), 1))
     (record,) = append.records

@@ -16,7 +16,7 @@ def test_a_publisher_agent_has_each_of_its_actors_once() -> None:
     ]  # fmt: skip
 
 
-def test_every_actor_can_be_made_in_another_process() -> None:
+def test_every_actor_can_be_created_in_another_process() -> None:
     for spec in pickle.loads(pickle.dumps(actors(SETTINGS))):
         decision = spec.decision(spec.settings, Random(1))
         list(decision.receive(Started(), Origin(""), Moment(0, 0.0)))

@@ -124,7 +124,7 @@ def test_a_question_waits_for_the_history() -> None:
 
 
 @pytest.mark.proves("F60", "F64")
-def test_what_was_announced_before_the_question_is_in_the_answer() -> None:
+def test_announcements_before_the_question_are_in_the_answer() -> None:
     stage = Stage()
     stage.begin((announcement("edge"), START_S))
     stage.tell(FleetQuery(), START_S, question=5)

@@ -246,7 +246,7 @@ def test_a_record_that_is_too_large_fails_only_its_own_request() -> None:
     assert requests_in(append_in(effects)) == ["r4"]
 
 
-def test_on_stop_it_finishes_what_is_in_progress_and_refuses_the_rest() -> None:
+def test_on_stop_it_finishes_requests_in_progress_and_refuses_the_rest() -> None:
     it, request = distributor(max_in_progress=1), add("r1")
     tell(it, request, 1)
     tell(it, delete("r2"), 2)

@@ -24,7 +24,7 @@ def index(start: int, stop: int, step: int = 1, publisher: str = "") -> PackageI
     return made
 
 
-def test_a_far_page_holds_what_follows_the_skipped_packages_of_any_publisher() -> None:
+def test_a_distant_page_holds_the_packages_after_the_skipped_ones_of_any_publisher() -> None:
     queue = index(0, 1000, step=3).queue(EVERYTHING)
     assert queue.page(200, 3) == (600, 603, 606)
     assert queue.page(0, 2) == (0, 3)

@@ -283,7 +283,7 @@ def test_a_page_says_when_it_could_not_be_read(problem: str, told: str) -> None:
 
 
 @pytest.mark.proves("F30", "F34", "W16")
-def test_a_restarted_tail_poller_leaves_a_gap_that_is_read_without_losing_the_rest() -> None:
+def test_the_gap_of_a_restarted_tail_poller_is_read_without_losing_the_rest() -> None:
     it = cache()
     tell(it, seen(0, 10), TAIL)
     assert tell(it, seen(15, 15), TAIL) == [wanted(10, 15)]

@@ -139,7 +139,7 @@ def test_a_new_instance_carries_out_a_pause_and_a_limit_given_before_any_instanc
     assert [kind for kind, _ in void(it)] == others
 
 
-def test_after_its_first_command_a_subscriber_leaves_commands_to_other_instances_and_takes_those_to_any() -> None:
+def test_after_its_first_command_a_subscriber_takes_commands_to_any_instance_but_not_to_another() -> None:
     it = handler()
     found(it, command(5, instance="other", **PAUSE), command(6, instance="", **RESUME), command(19, "x"))
     assert heard(it) == [6]

@@ -27,7 +27,7 @@ def test_a_clear_takes_effect_at_once_on_a_head_that_waits_for_its_retry() -> No
     assert removed == [(10, Status.REMOVED), (11, Status.REMOVED)]
 
 
-def test_a_clear_is_stored_with_what_it_removes_before_anything_else_is_imported() -> None:
+def test_a_clear_is_stored_with_its_removals_before_the_next_import() -> None:
     it = stuck()
     it.order(clear(11, at=5))
     saved = it.asked(SaveLedger)

@@ -60,7 +60,7 @@ async def raised(world: World, effect: Perform) -> CallboardError:
     return caught.value
 
 
-def test_opening_removes_what_a_killed_importer_was_downloading(tmp_path: Path) -> None:
+def test_opening_removes_unfinished_downloads_of_a_killed_importer(tmp_path: Path) -> None:
     async def scenario(world: World) -> None:
         left = world.spool.with_name("spool-left")
         (left / "package-left").mkdir(parents=True)
@@ -72,7 +72,7 @@ def test_opening_removes_what_a_killed_importer_was_downloading(tmp_path: Path) 
     run(tmp_path, scenario)
 
 
-def test_a_world_that_never_opened_the_repository_leaves_the_spool_to_the_one_that_did(tmp_path: Path) -> None:
+def test_a_world_that_did_not_open_the_repository_leaves_the_spool_alone(tmp_path: Path) -> None:
     async def scenario(world: World) -> None:
         (tmp_path / "spool-1" / "package-of-the-importer").mkdir(parents=True)
         await world.log.ensure("t")

@@ -114,7 +114,7 @@ def test_an_append_may_leave_nothing_pending() -> None:
     assert sent(it) == [2]
 
 
-def test_stopping_sends_what_is_pending_and_the_importers_last_statuses() -> None:
+def test_stopping_sends_pending_statuses_and_the_last_ones_of_the_importer() -> None:
     it = status_sender()
     it.feed(pending(1, 250))
     it.feed(Stopping())
