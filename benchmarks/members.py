@@ -1,4 +1,4 @@
-"""Members of a cluster in processes of their own, for the benchmarks of clusters. Each tells what it saw, and when."""
+"""Members of a cluster in their own processes, for the benchmarks of clusters. Each reports what it saw, and when."""
 
 import asyncio
 import time
@@ -22,7 +22,7 @@ TICK_S = 0.01
 
 
 class Seen(NamedTuple):
-    """What a member was told, and when by the clock that all processes share."""
+    """What a member was notified of, and when by the clock that all processes share."""
 
     kind: str
     instance: str
@@ -84,7 +84,7 @@ class Cluster:
         return gone
 
     def agreed(self, members: int, after_ns: int = 0) -> int:
-        """When the last listener was told that there is this number of members."""
+        """When the last listener was notified of this number of members."""
         names = {name for each in self.processes for name in each.names}
 
         def told() -> dict[str, int]:

@@ -101,14 +101,14 @@ def epoch_of(agent: Agent, role: str) -> int:
     return next((actor.epoch for actor in agent.actors() if actor.role == role), 0)
 
 
-async def everybody_answers(agent: Agent) -> None:
+async def all_answer(agent: Agent) -> None:
     for role in ("counter", "echo", "friend"):
         await agent.ask(role, word("count"), PATIENCE_S)
 
 
 def test_every_process_has_a_name_and_dies_with_the_agent(tmp_path: Path) -> None:
     async def scenario(agent: Agent) -> None:
-        await everybody_answers(agent)
+        await all_answer(agent)
         names = sorted(name for name in family(os.getpid()).values() if name.startswith("cb:"))
         system = ["cb:admin", "cb:gateway", "cb:host", "cb:logger", "cb:supervisor"]
         assert names == sorted([*system, "cb:counter", "cb:echo", "cb:friend"])
@@ -119,7 +119,7 @@ def test_every_process_has_a_name_and_dies_with_the_agent(tmp_path: Path) -> Non
 def test_actors_killed_at_random_are_always_replaced_and_nothing_leaks(tmp_path: Path) -> None:
     async def scenario(agent: Agent) -> None:
         rng = Random(20)
-        await everybody_answers(agent)
+        await all_answer(agent)
         supervisor = process("cb:supervisor")
         before = [len(list(Path(f"/proc/{pid}/fd").iterdir())) for pid in (os.getpid(), supervisor)]
         processes = len(family(os.getpid()))
@@ -128,7 +128,7 @@ def test_actors_killed_at_random_are_always_replaced_and_nothing_leaks(tmp_path:
             epoch = epoch_of(agent, role)
             await agent.kill(role)
             await until(lambda role=role, epoch=epoch: epoch_of(agent, role) > epoch)  # type: ignore[misc]
-            await everybody_answers(agent)
+            await all_answer(agent)
         await until(lambda: len(family(os.getpid())) == processes)
         after = [len(list(Path(f"/proc/{pid}/fd").iterdir())) for pid in (os.getpid(), supervisor)]
         assert after[0] <= before[0]
@@ -139,11 +139,11 @@ def test_actors_killed_at_random_are_always_replaced_and_nothing_leaks(tmp_path:
 
 def test_actors_killed_all_at_once_are_all_replaced(tmp_path: Path) -> None:
     async def scenario(agent: Agent) -> None:
-        await everybody_answers(agent)
+        await all_answer(agent)
         for role in ("counter", "echo", "friend"):
             await agent.kill(role)
         await until(lambda: all(epoch_of(agent, role) == 2 for role in ("counter", "echo", "friend")))
-        await everybody_answers(agent)
+        await all_answer(agent)
 
     on_stage(example_agent(tmp_path / "diary"), scenario)
 
@@ -151,7 +151,7 @@ def test_actors_killed_all_at_once_are_all_replaced(tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", ["cb:supervisor", "cb:gateway", "cb:admin", "cb:host"])
 def test_a_killed_actor_system_is_replaced_with_all_its_actors(name: str, tmp_path: Path) -> None:
     async def scenario(agent: Agent) -> None:
-        await everybody_answers(agent)
+        await all_answer(agent)
         await agent.kill("echo")
         await until(lambda: epoch_of(agent, "echo") == 2)
         old = family(os.getpid())
@@ -159,7 +159,7 @@ def test_a_killed_actor_system_is_replaced_with_all_its_actors(name: str, tmp_pa
         await agent.ask("counter", word("count"), PATIENCE_S)
         os.kill(process(name), signal.SIGKILL)
         await asked
-        await everybody_answers(agent)
+        await all_answer(agent)
         assert epoch_of(agent, "echo") == 3
         assert epoch_of(agent, "counter") == 2
         assert not [name for pid, name in old.items() if name.startswith("cb:") and alive(pid)]
@@ -170,7 +170,7 @@ def test_a_killed_actor_system_is_replaced_with_all_its_actors(name: str, tmp_pa
 def test_an_agent_whose_system_keeps_dying_fails(tmp_path: Path) -> None:
     async def scenario(agent: Agent) -> None:
         for _ in range(4):
-            await everybody_answers(agent)
+            await all_answer(agent)
             os.kill(process("cb:supervisor"), signal.SIGKILL)
             await until(lambda: not agent.actors())
         with pytest.raises(AgentFailed, match=r"lost 4 times .* start the agent again"):
@@ -181,13 +181,13 @@ def test_an_agent_whose_system_keeps_dying_fails(tmp_path: Path) -> None:
 
 def test_a_system_killed_while_it_replaces_another_is_replaced_as_well(tmp_path: Path) -> None:
     async def scenario(agent: Agent) -> None:
-        await everybody_answers(agent)
+        await all_answer(agent)
         old = process("cb:host")
         os.kill(process("cb:supervisor"), signal.SIGKILL)
         await until(lambda: any(pid != old and alive(pid) for pid in children(os.getpid())))
         [starting] = [pid for pid in children(os.getpid()) if pid != old and alive(pid)]
         os.kill(starting, signal.SIGKILL)
-        await everybody_answers(agent)
+        await all_answer(agent)
 
     on_stage(example_agent(tmp_path / "diary"), scenario)
 
@@ -198,7 +198,7 @@ def test_an_agent_whose_system_cannot_be_replaced_fails(tmp_path: Path) -> None:
     async def play() -> None:
         agent = await start_agent(example_agent(tmp_path / "diary"), "processes", home_base=home_base)
         try:
-            await everybody_answers(agent)
+            await all_answer(agent)
             shutil.rmtree(home_base)
             os.kill(process("cb:supervisor"), signal.SIGKILL)
             async with asyncio.timeout(PATIENCE_S):
@@ -213,12 +213,12 @@ def test_an_agent_whose_system_cannot_be_replaced_fails(tmp_path: Path) -> None:
 
 def test_actors_survive_the_death_of_the_logger(tmp_path: Path) -> None:
     async def scenario(agent: Agent) -> None:
-        await everybody_answers(agent)
+        await all_answer(agent)
         old = process("cb:logger")
         os.kill(old, signal.SIGKILL)
         await until(lambda: list(family(os.getpid()).values()).count("cb:logger") == 1)
         assert process("cb:logger") != old
-        await everybody_answers(agent)
+        await all_answer(agent)
         assert epoch_of(agent, "counter") == 1
 
     on_stage(example_agent(tmp_path / "diary"), scenario)
@@ -226,12 +226,12 @@ def test_actors_survive_the_death_of_the_logger(tmp_path: Path) -> None:
 
 def test_a_frozen_actor_is_replaced(tmp_path: Path) -> None:
     async def scenario(agent: Agent) -> None:
-        await everybody_answers(agent)
+        await all_answer(agent)
         frozen = process("cb:counter")
         os.kill(frozen, signal.SIGSTOP)
         await until(lambda: epoch_of(agent, "counter") == 2)
         assert not alive(frozen)
-        await everybody_answers(agent)
+        await all_answer(agent)
         assert epoch_of(agent, "echo") == 1
 
     on_stage(example_agent(tmp_path / "diary"), scenario, replace(TIRELESS, beat_s=0.15))
@@ -293,9 +293,9 @@ def wait_until(condition: Callable[[], bool]) -> None:
 def test_two_agents_with_processes_live_side_by_side(tmp_path: Path) -> None:
     async def scenario(one: Agent) -> None:
         other = await start_agent(example_agent(tmp_path / "other", "other"), "processes")
-        await everybody_answers(other)
+        await all_answer(other)
         await other.stop(1)
-        await everybody_answers(one)
+        await all_answer(one)
 
     on_stage(example_agent(tmp_path / "diary"), scenario)
 
@@ -326,11 +326,11 @@ def test_a_folder_too_deep_for_sockets_is_refused(tmp_path: Path) -> None:
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_a_termination_signal_to_the_child_processes_ends_none_of_them(number: signal.Signals, tmp_path: Path) -> None:
     async def scenario(agent: Agent) -> None:
-        await everybody_answers(agent)
+        await all_answer(agent)
         before = family(os.getpid())
         for pid in before:
             os.kill(pid, number)
-        await everybody_answers(agent)
+        await all_answer(agent)
         assert family(os.getpid()) == before
         assert [actor.epoch for actor in agent.actors()] == [1, 1, 1]
 
@@ -339,7 +339,7 @@ def test_a_termination_signal_to_the_child_processes_ends_none_of_them(number: s
 
 def test_an_agent_can_be_stopped_while_its_system_is_being_replaced(tmp_path: Path) -> None:
     async def scenario(agent: Agent) -> None:
-        await everybody_answers(agent)
+        await all_answer(agent)
         os.kill(process("cb:supervisor"), signal.SIGKILL)
         await until(lambda: not agent.actors())
 

@@ -115,7 +115,7 @@ def test_a_frame_that_was_altered_or_sent_to_another_actor_is_refused(
         answer = await agent.ask("traitor", word("key"), PATIENCE_S)
         traitor = home / str(answer.offset)
         monkeypatch.setattr(seal, "_membership", seal.Membership(bytes.fromhex(answer.command_id), str(home)))
-        exploit = pickle.dumps((ActorAddress("nobody"), Exploit(proof)))
+        exploit = pickle.dumps((ActorAddress("none"), Exploit(proof)))
         genuine = seal.seal(answer.offset, exploit)
 
         flipped = genuine[:-3] + bytes([genuine[-3] ^ 8]) + genuine[-2:]

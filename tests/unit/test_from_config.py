@@ -1,4 +1,4 @@
-"""A service opens the board that callboard.toml and the environment say, as the command line does."""
+"""A service opens the board of callboard.toml and the environment, as the command line does."""
 
 import asyncio
 import re

@@ -1,4 +1,4 @@
-"""A snapshot of a repository. A first byte of 1 puts the digest right, as anybody can."""
+"""A snapshot of a repository. A first byte of 1 corrects the digest, as any process can."""
 
 import hashlib
 import tempfile

@@ -1,7 +1,7 @@
 """A process that archives a SQLite log and dies before a step: ``dying_archiver.py LOG ARCHIVE STEP``.
 
-A step is whatever changes the disk: a file made, filled, made durable, named, a folder synced. Ends with 9 if it died,
-and with 0 if there are not so many steps.
+A step is any change of the disk: a file created, filled, made durable, named, a folder synced. Ends with 9 if it died,
+and with 0 if there are fewer steps.
 """
 
 import asyncio

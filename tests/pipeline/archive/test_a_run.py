@@ -184,7 +184,7 @@ def test_of_two_concurrent_runs_one_ends_with_an_error(archive, stopping):
 
 
 def test_a_lost_answer_is_not_taken_for_another_run(archive, stopping):
-    """A client repeats a write whose answer did not come, and is told that the file is there."""
+    """A client repeats a write whose answer was lost, and learns that the file exists."""
 
     class Repeating(stopping):
         async def put_new(self, name, content):

@@ -1,4 +1,4 @@
-"""A compaction makes large files of small ones; nobody who reads meanwhile sees nothing, or anything twice."""
+"""A compaction makes large files of small ones; concurrent readers miss nothing and see nothing twice."""
 
 import asyncio
 

@@ -1,4 +1,4 @@
-"""What is in the files: everything a record has, whatever it is."""
+"""The content of the files: everything that any record has."""
 
 import asyncio
 import tempfile

@@ -28,7 +28,7 @@ def dies_at(step: int, log: Path, archive: Path) -> bool:
 
 
 def test_a_process_killed_at_any_step_loses_and_duplicates_nothing(archive, tmp_path):
-    """Each process goes on where the one before died, so that the whole of it is done by a chain of the dead."""
+    """Each process continues where the one before died, until a chain of killed processes has done all of it."""
     folder = tmp_path / "log"
 
     async def prepare() -> list:

@@ -1,4 +1,4 @@
-"""A restored log has the same records under the same offsets, and what relies on offsets goes on with it."""
+"""A restored log has the same records under the same offsets, and what relies on offsets continues with it."""
 
 import asyncio
 from collections.abc import AsyncIterator

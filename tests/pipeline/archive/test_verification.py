@@ -1,4 +1,4 @@
-"""Whatever is missing or altered in an archive is found, by `verify` and by whoever reads it."""
+"""`verify` and readers find everything that is missing or altered in an archive."""
 
 import asyncio
 import json

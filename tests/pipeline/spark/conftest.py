@@ -165,9 +165,9 @@ def typed(
 
 @pytest.fixture
 def awaited() -> Callable[[Callable[[], Any]], None]:
-    """Starts a query and awaits its end; anew if the process that plans it did not start within Spark's 10 seconds.
+    """Starts a query and awaits its end; repeats it if the process that plans it did not start within Spark's 10 s.
 
-    They are not to be set, and too few on a busy machine.
+    The limit cannot be set, and is too short on a busy machine.
     """
     from pyspark.errors import StreamingQueryException
 
@@ -190,10 +190,10 @@ DIES_WITHIN_S = 300.0
 
 @pytest.fixture
 def dies_before() -> Callable[[int, Callable[[Callable[[str], None]], object]], bool]:
-    """Does something in a copy of this process that is killed before a step; whether there were so many.
+    """Does something in a copy of this process that is killed before a step; whether there were that many.
 
-    The copy uses the Java process of the session, which goes on with what it does when a driver dies, as it does not
-    otherwise: whoever comes next may meet tasks of the one before.
+    The copy uses the Java process of the session, which keeps running when a driver dies, unlike outside of tests: the
+    next driver may meet tasks of the one before.
     """
 
     def attempt(step: int, work: Callable[[Callable[[str], None]], object]) -> bool:

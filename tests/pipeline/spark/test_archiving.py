@@ -1,4 +1,4 @@
-"""An archive that Spark writes is the one that a single process would write, whatever dies."""
+"""Spark writes the same archive as a single process, even if processes die."""
 
 import asyncio
 import json
@@ -36,8 +36,8 @@ def package(number: int) -> NewRecord:
     return new_record(message, record_id=f"{number}", time_ns=number + 1, producer="blue/i", key=f"key-{number}")
 
 
-def strangers() -> list[NewRecord]:
-    """Records that nobody can decode, or not yet."""
+def undecodable() -> list[NewRecord]:
+    """Records that no version can decode, or only a newer one."""
     whole = package(0)
     return [
         NewRecord(payload=b"\xff\xff", headers=whole.headers),
@@ -105,7 +105,7 @@ def filled(log, folder: Path, spark, monkeypatch) -> Place:
     """A log with so much that a range has about ten records, and packages take more than one wave."""
     monkeypatch.setattr(archiver, "SEGMENT_BYTES", 1500)
     monkeypatch.setattr(archiver, "WAVE_TASKS", 2)
-    log.append_records("package", *map(package, range(PACKAGES - 4)), *strangers())
+    log.append_records("package", *map(package, range(PACKAGES - 4)), *undecodable())
     log.append("status", *[STATUS] * STATUSES)
     log.append("discovery")
     return Place(log.url, folder, spark)
@@ -130,7 +130,7 @@ def test_spark_archives_the_same_bytes_as_a_single_process_and_reports_undecodab
     assert place.segments() > 5
     log.append_records("package", package(PACKAGES))
     asyncio.run(archiving.tidy(place.settings, "archive", lambda *_: None))
-    place.archive_alone("archive")  # each goes on where the other was
+    place.archive_alone("archive")  # each continues where the other stopped
     log.append_records("package", package(PACKAGES + 1))
     assert place.archive().error is None
     assert [row["offset"] for row in place.rows(TOPICS[0])] == list(range(1, PACKAGES + 3))
@@ -138,7 +138,7 @@ def test_spark_archives_the_same_bytes_as_a_single_process_and_reports_undecodab
 
 @pytest.mark.timeout(600)
 def test_a_driver_killed_at_any_step_loses_and_duplicates_nothing(place, dies_before):
-    """Each goes on where the one before died, so that the whole of it is done by a chain of the dead."""
+    """Each driver continues where the one before died, until a chain of killed drivers has done all of it."""
     truth, step = place.truth(), 1
     while dies_before(step, place.archive):
         for topic in TOPICS:
@@ -170,7 +170,7 @@ def test_a_worker_killed_after_writing_its_segment_writes_no_second_one(place, t
 
     monkeypatch.setattr(archiver, "tasks_of", dying)
     report = place.archive()
-    assert len(list(deaths.iterdir())) >= 2, "nobody died"
+    assert len(list(deaths.iterdir())) >= 2, "no driver died"
     assert {topic: place.rows(topic) for topic in TOPICS} == place.truth()
     assert place.segments() == sum(run.files for run in report.topics)
 

@@ -1,4 +1,4 @@
-"""A tree is cut into packages that make it again, each on the log once, whatever dies when."""
+"""A tree is split into packages that rebuild it, each on the log once, even if processes die."""
 
 import asyncio
 import os
@@ -102,7 +102,7 @@ def site(spark, sqlite_log, tmp_path) -> Site:
 
 
 def dies_after(patch: pytest.MonkeyPatch, steps: int) -> None:
-    """A step is whatever outlives the process: a file or folder gets its name, records are appended."""
+    """A step is an effect that outlives the process: a file or folder gets its name, records are appended."""
     left = iter(range(2 * steps))
 
     def live() -> None:

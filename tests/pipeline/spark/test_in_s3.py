@@ -91,7 +91,7 @@ def test_tasks_write_the_same_archive_to_a_bucket_as_one_process_to_a_folder(
     assert (status.rows, undecodable["callboard.status"]) == (60, 0)
     assert status.files > 3, "one task did it all"
     sqlite_log.append("status", STATUS)
-    for place in (bucket, "folder"):  # where tasks have archived, one process goes on
+    for place in (bucket, "folder"):  # one process continues what tasks have archived
         done = archiving.archive(settings, place, accept_hole=False, tip=None, on_progress=lambda *_: None)
         assert asyncio.run(done).error is None
     assert rows(bucket, tmp_path) == rows("folder", tmp_path)

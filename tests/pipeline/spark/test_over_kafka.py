@@ -39,7 +39,7 @@ def board(servers, tmp_path, monkeypatch) -> dict[str, str]:
 
 @pytest.fixture
 def append(board):
-    """Appends so many packages in transactions, of which every third is rolled back."""
+    """Appends this many packages in transactions, of which every third is rolled back."""
     from confluent_kafka import Producer
 
     from callboard.messages.headers import new_record

@@ -49,7 +49,7 @@ async def a_run(url: str, folder: Path, dice: random.Random) -> list[tuple[Momen
 
 
 async def moment_of(board: Callboard) -> tuple[Moment, dict[str, tuple[int, int, int]]]:
-    """What the board says, and of what: asked again if somebody said something meanwhile."""
+    """The queues of the board and their offset: read again if a subscriber announced something meanwhile."""
     topics, log = board.settings.topics, board.log
 
     async def ends() -> Moment:

@@ -1,4 +1,4 @@
-"""Who holds a name is told by what its announcements say of how they got it, and not by the clocks of their hosts."""
+"""The holder of a name is found from how its announcements say that it was got, not from the clocks of hosts."""
 
 import asyncio
 from pathlib import Path

@@ -168,8 +168,8 @@ async def test_moving_bytes_between_headers_and_payload_invalidates_the_signatur
 @on_a_loop
 async def test_a_record_signed_with_an_unknown_key_is_ignored_under_any_key_name(place) -> None:
     async with place() as it:
-        stranger = SigningKey("ops", b"x" * 32)
-        await it.view(stranger, ()).append(TOPIC, [word()])
+        unknown = SigningKey("ops", b"x" * 32)
+        await it.view(unknown, ()).append(TOPIC, [word()])
         await it.view(NIGHT, ()).append(TOPIC, [word()])
         assert "another secret" in await verdict(it, 1)
         assert "key 'night', which is not among the trusted_keys" in await verdict(it, 2)

@@ -40,7 +40,7 @@ class LostLog(MemoryLog):
     """One that cannot be reached."""
 
     async def examine(self, topics: Sequence[str], clock: Clock) -> Examination:
-        raise LogUnavailable("nobody answers; plug it in")
+        raise LogUnavailable("no answer; plug it in")
 
 
 def open_own(url: str, _: Path) -> Log:
@@ -62,7 +62,7 @@ def test_a_log_of_another_package_is_examined_if_it_has_the_method(monkeypatch, 
 
 def test_an_error_of_a_log_is_reported_as_a_problem_with_its_fix(monkeypatch, tmp_path) -> None:
     report = found(monkeypatch, tmp_path, "own:lost")
-    assert report.findings["log"] == [problem("nobody answers", "plug it in")]
+    assert report.findings["log"] == [problem("no answer", "plug it in")]
     assert not report.is_well()
     assert report.is_well("blobs")
 

@@ -1,4 +1,4 @@
-"""The network that goes wrong on demand does what it is told, and nothing else."""
+"""The network that fails on demand fails exactly as asked."""
 
 import asyncio
 from collections.abc import Awaitable, Callable

@@ -162,7 +162,7 @@ def test_the_remains_of_a_failed_look_are_not_taken_for_the_identity() -> None:
         await log.ensure(TOPIC)
         first, *others = await asyncio.gather(*(log.identity(TOPIC) for _ in range(9)), return_exceptions=True)
         assert str(first) == "first"
-        assert {str(other) for other in others} == {"second"}  # shared, so that nobody waits for a server nine times
+        assert {str(other) for other in others} == {"second"}  # shared: none waits for a server nine times
         assert await log.identity(TOPIC)
 
     asyncio.run(scenario())

@@ -1,4 +1,4 @@
-"""A board outlives what its agents and resources run into."""
+"""A board survives failures of its agents and resources."""
 
 import asyncio
 from collections.abc import Awaitable, Callable

@@ -1,4 +1,4 @@
-"""What packages say that a subscriber has is what a repository has that imports them; every deviation is told."""
+"""The tree that packages describe equals that of a repository that imports them; every difference is reported."""
 
 import random
 

@@ -1,4 +1,4 @@
-"""Hooks are the service's own code: whatever they do, the subscriber goes on and says what happened."""
+"""Hooks are the service's own code: the subscriber survives anything they do, and reports what happened."""
 
 import asyncio
 import sys

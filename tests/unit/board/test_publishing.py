@@ -50,7 +50,7 @@ async def append(board: Callboard, topic: str, event: Event, **headers: str) -> 
 
 
 async def announce(board: Callboard, name: str, offset: int, *, editable: bool = True) -> None:
-    """A subscriber that says this, and nothing more."""
+    """A subscriber with a single announcement."""
     topics = board.settings.topics
     configuration = SubscriberConfiguration(editable=editable, max_retries=-1)
     announcement = DiscoveryMessage(
@@ -71,7 +71,7 @@ async def packages(board: Callboard) -> list[PackageMessage]:
 
 
 async def take(board: Callboard, count: int, **how: Any) -> list[BoardEvent]:
-    """So many events."""
+    """This many events."""
     found: list[BoardEvent] = []
     async with aclosing(board.events(**how)) as events:
         async for event in events:
@@ -201,7 +201,7 @@ def test_a_backlog_delays_requests_and_the_answer_says_how_long_and_by_which_sub
                 answer, other = await asyncio.gather(
                     board.publisher("site").delete(["/a"]), board.publisher("shop").test()
                 )
-                assert other.throttled_by == "", "nobody else waits"
+                assert other.throttled_by == "", "no other request waits"
             assert (answer.throttled_by, answer.throttled_s) == ("slow", 0.2)
 
     run(work())
@@ -365,7 +365,7 @@ def test_a_request_id_that_was_used_for_another_request_is_refused(tmp_path: Pat
                     with pytest.raises(RequestRefused, match="'r1' was used before, for a different request"):
                         await refused
             (site / "a.txt").write_text("changed since")
-            assert (await of.publish("./site", **ask, user="somebody else")).offset == first.offset
+            assert (await of.publish("./site", **ask, user="another")).offset == first.offset
             assert len(await packages(board)) == 1
             assert (await board.publisher("second").test(request_id="r1")).offset != first.offset
             both = await asyncio.gather(

@@ -1,4 +1,4 @@
-"""A package is sent again with its content, once for each request, and not over newer content unless that is wanted."""
+"""A package is resent with its content, once for each request, and over newer content only by force."""
 
 import asyncio
 import hashlib

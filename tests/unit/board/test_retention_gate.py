@@ -191,11 +191,11 @@ def test_a_command_stays_until_its_subscriber_has_carried_it_out():
         def command(subscriber: str) -> CommandMessage:
             return CommandMessage(subscriber_instance="", subscriber=subscriber, clear=ClearCommand(offset=1))
 
-        obeyed = await board.append(TOPICS.command, command("edge"))
-        stranger = await board.append(TOPICS.command, command("never heard of"))
+        done = await board.append(TOPICS.command, command("edge"))
+        unknown = await board.append(TOPICS.command, command("never heard of"))
         pending = await board.append(TOPICS.command, command("edge"))
-        await board.announce("edge", 10, command_offset=obeyed)
-        assert stranger < pending
+        await board.announce("edge", 10, command_offset=done)
+        assert unknown < pending
         assert (await board.trimmed(SUBSCRIBERS))[TOPICS.command] == pending
 
     on_board(scenario)

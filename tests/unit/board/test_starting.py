@@ -1,4 +1,4 @@
-"""What stands in a subscriber's way is told before the body of ``with`` runs, and what ends it later ends the body."""
+"""An obstacle to a subscriber is raised before the body of ``with`` runs, and a later failure ends the body."""
 
 import asyncio
 import threading

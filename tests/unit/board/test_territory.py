@@ -1,4 +1,4 @@
-"""A subscriber's target meets neither the log, the blob store, the archive nor a source, however it is named."""
+"""A target overlaps neither the log, the blob store, the archive nor a source, under any of its names."""
 
 import asyncio
 from pathlib import Path

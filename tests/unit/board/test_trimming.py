@@ -1,4 +1,4 @@
-"""What a retention would remove is what it removes."""
+"""The preview of a retention equals what it removes."""
 
 import asyncio
 

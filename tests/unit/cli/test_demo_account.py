@@ -7,7 +7,7 @@ PACKAGES = {0: frozenset({"/a/b"}), 1: frozenset({"/a"}), 2: frozenset({"/c"})}
 
 
 def account(*said: tuple[int, Status], left_out_by_command: int = 0) -> Account:
-    """Of a subscriber that says this, one after the other."""
+    """The account of a subscriber with these statuses, in order."""
     made = Account(left_out_by_command=left_out_by_command)
     for sequence, (offset, status) in enumerate(said, 1):
         made.add(

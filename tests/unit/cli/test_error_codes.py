@@ -1,4 +1,4 @@
-"""Errors have codes, which stay when their words change."""
+"""Errors have codes, which stay the same when the text changes."""
 
 import json
 import pickle

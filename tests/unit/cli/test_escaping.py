@@ -1,4 +1,4 @@
-"""What others wrote is shown on one line, as it is, and obeyed by no terminal."""
+"""Text of others is shown on one line, escaped, so that it cannot control the terminal."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""What a command imports, for that is what it costs: a benchmark measures the time, see benchmarks/command_start.py."""
+"""What a command imports, which is most of its cost: a benchmark measures the time, see benchmarks/command_start.py."""
 
 import os
 import subprocess

@@ -1,4 +1,4 @@
-"""How people say when."""
+"""Times as people write them."""
 
 from datetime import datetime
 

@@ -1,4 +1,4 @@
-"""A command that takes long says what it waits for; one that goes on until Ctrl-C says nothing while all is well."""
+"""A command that takes long says what it waits for; one that runs until Ctrl-C prints nothing while all is well."""
 
 import asyncio
 from pathlib import Path

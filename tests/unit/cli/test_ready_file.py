@@ -24,7 +24,7 @@ def test_a_ready_file_that_cannot_be_written_is_reported(tmp_path: Path, monkeyp
     async def scenario() -> None:
         async with ready_file(Ready(), tmp_path / "ready"):  # type: ignore[arg-type]  # as much of it as is needed
             async with asyncio.timeout(60):
-                while not lines:  # noqa: ASYNC110 - nobody tells of it
+                while not lines:  # noqa: ASYNC110 - nothing signals it
                     await asyncio.sleep(0)
 
     monkeypatch.setattr("callboard.cli.run.ready_file.replacing", full)

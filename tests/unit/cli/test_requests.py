@@ -1,4 +1,4 @@
-"""Requests from standard input: what is left of the thread that reads them."""
+"""Requests from standard input: the thread that reads them ends."""
 
 import asyncio
 import os

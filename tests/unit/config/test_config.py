@@ -1,4 +1,4 @@
-"""The configuration: three sources, one result, and what is said when something is wrong in them."""
+"""The configuration: three sources, one result, and the errors for what is wrong in them."""
 
 import tomllib
 from pathlib import Path

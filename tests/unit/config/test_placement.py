@@ -1,4 +1,4 @@
-"""Where sources go is written down in callboard.toml without touching anything else there."""
+"""The roots of sources are written to callboard.toml, and nothing else there changes."""
 
 from pathlib import Path
 

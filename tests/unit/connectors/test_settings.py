@@ -1,4 +1,4 @@
-"""Settings of connectors that cannot work, or would trust everybody, are refused at once."""
+"""Settings of connectors that cannot work, or would trust any process, are refused at once."""
 
 import math
 import subprocess

@@ -144,7 +144,7 @@ def new_tree() -> type[Tree]:
 
 @pytest.fixture(scope="session")
 def pack() -> Callable[..., bytes]:
-    """A package with a true header around whatever entries a test makes up."""
+    """A package with a correct header around the entries of a test."""
     return pack_bytes
 
 
@@ -167,7 +167,7 @@ def spool(tmp_path: Path) -> Path:
 
 @pytest.fixture(scope="session")
 def sample() -> Callable[[], Tree]:
-    """A little of everything."""
+    """A tree with an entry of each kind."""
 
     def make() -> Tree:
         tree = Tree().folder("/blog", 0o750).folder("/blog/2026").folder("/blog/empty", 0o700)

@@ -1,4 +1,4 @@
-"""What a subscriber with patterns has is what one without has, as far as the patterns admit it."""
+"""A subscriber with patterns has the same content as one without, as far as the patterns admit it."""
 
 import asyncio
 from pathlib import Path

@@ -147,7 +147,7 @@ def trees(draw):
 
 
 def expected(before, source, paths, deep):
-    """What an ADD means, said without operations."""
+    """The effect of an ADD, computed without operations."""
 
     def below(path, other):
         return other != path and other.startswith(path.rstrip("/") + "/")

@@ -1,4 +1,4 @@
-"""A hook is told every path that an import writes and removes, whatever the operations and their order."""
+"""A hook gets every path that an import writes or removes, for any operations in any order."""
 
 import asyncio
 from collections.abc import Iterator, Sequence
@@ -29,7 +29,7 @@ PATHS = ["/a", "/a/b", "/a/b/c", "/a/d", "/e", "/e/f"]
 
 @dataclass
 class Package:
-    """What is needed of one: its operations."""
+    """A package with only its operations."""
 
     wanted: Sequence[Operation]
 

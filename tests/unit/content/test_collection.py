@@ -1,4 +1,4 @@
-"""The collection of blobs removes what nothing refers to, and never what a package needs, whoever publishes."""
+"""The collection of blobs removes unused ones, and never one that a package of any publisher needs."""
 
 import asyncio
 import hashlib
@@ -26,7 +26,7 @@ def digest_of(content: bytes) -> str:
 
 
 class Store(FolderBlobStore):
-    """Calls back when the list was read, so that somebody can come in between."""
+    """Calls back after the list was read, so that a test can change something in between."""
 
     def __init__(self, root, clock) -> None:
         super().__init__(root, clock)

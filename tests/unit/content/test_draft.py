@@ -17,7 +17,7 @@ from tests.refused import refused
 
 
 class Odd:
-    """A source that gives whatever it was told to."""
+    """A source with arbitrary entries."""
 
     def __init__(self, *entries):
         self.all = entries

@@ -1,4 +1,4 @@
-"""Fetching the packages of a batch side by side: bounded, in their order, and nothing is left behind."""
+"""Fetching the packages of a batch concurrently: bounded, in order, and without leftovers."""
 
 import asyncio
 from collections.abc import Callable, Coroutine

@@ -1,4 +1,4 @@
-"""Content out and in: through the record when it is small, through the blob store when it is not."""
+"""Building and receiving content: within the record if it is small, else through the blob store."""
 
 import asyncio
 import gc

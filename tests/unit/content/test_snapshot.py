@@ -1,4 +1,4 @@
-"""A snapshot brings back what was put into it, or says that it cannot."""
+"""A snapshot restores what was put into it, or raises an error."""
 
 import pytest
 

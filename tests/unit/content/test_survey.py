@@ -1,4 +1,4 @@
-"""A list of what a repository holds says all of it, and the same content has the same digest."""
+"""The list of a repository's content is complete, and equal content has equal digests."""
 
 import asyncio
 import hashlib

@@ -1,4 +1,4 @@
-"""What was in a repository before its first subscriber: refused, kept beside what packages bring, or removed."""
+"""Content from before the first subscriber is refused, kept beside that of packages, or removed."""
 
 import asyncio
 from collections.abc import Callable
@@ -145,7 +145,7 @@ def test_the_error_names_a_damaged_list_of_adopted_content() -> None:
         Found.unwrap(store.ledger)
 
 
-# Whatever packages do: what they bring looks as it does in an empty repository, and the rest is as it was.
+# After any packages: their content looks as in an empty repository, and the rest is unchanged.
 
 
 def random_path(rng: Random) -> str:

@@ -1,4 +1,4 @@
-"""docs/behaviours.md says what the marks on the tests say, and nothing is left unsaid."""
+"""docs/behaviours.md matches the markers of the tests, and is complete."""
 
 from tests.behaviours import PAGE, PARTS, RED, Behaviour, behaviours, marks, page, states
 

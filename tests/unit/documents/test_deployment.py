@@ -1,4 +1,4 @@
-"""What deploy/ tells a container engine: that callboard understands it, and that it belongs together."""
+"""The files in deploy/: callboard understands their commands and variables, and they are consistent."""
 
 import re
 from pathlib import Path

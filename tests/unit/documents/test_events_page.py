@@ -1,4 +1,4 @@
-"""docs/events.md: what it shows runs, and the record that it shows is one."""
+"""docs/events.md: its service runs, and its record is what callboard writes."""
 
 import json
 import re

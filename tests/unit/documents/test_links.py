@@ -1,4 +1,4 @@
-"""Whatever a page links or names is there."""
+"""Everything that a page links or names exists."""
 
 import re
 from collections.abc import Iterator

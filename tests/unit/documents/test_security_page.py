@@ -1,4 +1,4 @@
-"""``docs/security.md`` names tests that there are, and every file of attacks."""
+"""``docs/security.md`` names only existing tests, and every file of attacks."""
 
 import re
 from pathlib import Path

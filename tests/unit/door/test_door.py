@@ -1,4 +1,4 @@
-"""What is given from outside is checked before any actor sees it, for every option and argument that there is."""
+"""Every option and argument from outside is checked before any actor sees it."""
 
 import asyncio
 import math

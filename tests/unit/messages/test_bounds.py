@@ -1,4 +1,4 @@
-"""What a message may hold: all that the door lets in, and little more."""
+"""Bounds of messages: everything that the door accepts fits, and little more."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""The generated code is what the schemas say; needs the compiler, which the groups for tests bring."""
+"""The generated code matches the schemas; needs the compiler, which the groups for tests bring."""
 
 import runpy
 import shutil

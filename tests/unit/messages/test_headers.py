@@ -1,4 +1,4 @@
-"""Records: what their headers say, and what comes of a record that cannot be read."""
+"""The headers of records, and the errors for records that cannot be read."""
 
 from dataclasses import replace
 from typing import Any
@@ -41,7 +41,7 @@ def reread(new: NewRecord, **changed: str | None) -> Record:
 
 
 @pytest.mark.parametrize("event", [PACKAGE, LINE, DISTRIBUTED, PingMessage()], ids=lambda event: type(event).__name__)
-def test_what_is_written_is_read(event: Event) -> None:
+def test_a_written_record_can_be_read(event: Event) -> None:
     assert open_record(reread(written(event)), type(event)) == event
 
 

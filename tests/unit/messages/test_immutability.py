@@ -1,4 +1,4 @@
-"""Nothing can change an event: not its user, and no line of callboard."""
+"""Nothing can change an event: neither its user nor the code of callboard."""
 
 import ast
 import copy

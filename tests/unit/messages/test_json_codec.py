@@ -21,7 +21,7 @@ PATHS = st.lists(st.text()).map(tuple)
         offset=st.integers(-1, 2**63 - 1),
     )
 )
-def test_what_is_written_is_read(event: PackageDistributedMessage) -> None:
+def test_a_written_record_can_be_read(event: PackageDistributedMessage) -> None:
     assert decode_json(encode_json(event)) == event
 
 

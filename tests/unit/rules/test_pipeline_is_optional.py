@@ -1,4 +1,4 @@
-"""Who does not use the pipeline pays nothing for it, and is told what it takes."""
+"""A user without the pipeline loads none of it, and gets an error that says what to install."""
 
 import subprocess
 import sys

@@ -1,4 +1,4 @@
-"""Benchmarks and deployments, which no other test runs, name what there is."""
+"""Benchmarks and deployments, which no other test runs, import only existing names."""
 
 import ast
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""What there is one list of, is known wherever it must be: orders to subscribers, messages, and topics."""
+"""Every command to subscribers, message and topic in a list is handled wherever it must be."""
 
 from dataclasses import MISSING, fields
 from typing import Any

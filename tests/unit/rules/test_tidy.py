@@ -1,4 +1,4 @@
-"""STYLE.md as a test: what a reader of the code can rely on, and no reviewer has to say. Its rules are in ``tidy``."""
+"""STYLE.md as a test, so that no reviewer has to check its rules, which are in ``tidy``."""
 
 from pathlib import Path
 

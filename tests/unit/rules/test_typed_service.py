@@ -10,7 +10,7 @@ PUBLISHING = Publishing(events=("created",))
 
 
 async def changed(call: HookCall) -> None:
-    """A hook that reads all it is told."""
+    """A hook that reads all its arguments."""
     paths = [change.path for change in call.changes.all() if not change.removed]
     assert len(paths) == call.changes.total
 

@@ -193,7 +193,7 @@ def board(tmp_path: Path) -> Iterator[Board]:
 
 @pytest.fixture
 def unused_port() -> int:
-    """A port that nobody listens on."""
+    """A port that nothing listens on."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return int(probe.getsockname()[1])

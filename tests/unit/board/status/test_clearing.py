@@ -1,4 +1,4 @@
-"""Which packages a clear takes, however much of the log is known when it is ordered."""
+"""Which packages a clear takes, for any part of the log that is known when it is sent."""
 
 import asyncio
 from typing import Any

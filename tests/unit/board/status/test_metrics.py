@@ -149,7 +149,7 @@ def test_a_client_that_asks_for_metrics_without_reading_them_is_disconnected(
             writer.write(b"GET /metrics HTTP/1.1\r\n\r\n")
             await reader.readline()
             async with asyncio.timeout(60):
-                while len(asyncio.all_tasks()) > 1:  # noqa: ASYNC110 - somebody still serves it
+                while len(asyncio.all_tasks()) > 1:  # noqa: ASYNC110 - a task still serves it
                     await asyncio.sleep(0.01)
             writer.transport.abort()
 

@@ -1,4 +1,4 @@
-"""Who needs somebody: the one judgement that status, queue, doctor and metrics share."""
+"""Which subscribers need attention: status, queue, doctor and metrics share one judgement."""
 
 from typing import Any
 
@@ -24,8 +24,8 @@ STILL = {
     "waiting": ({"state": State.WAITING, "reason": "disk full"}, "disk full"),
     "paused": ({"state": State.PAUSED, "reason": "paused by kim"}, "paused by kim"),
     "throttled": ({"state": State.THROTTLED, "throttle_per_min": 3}, "3 packages a minute"),
-    "staged for nobody": ({"state": State.STAGED, "golden": "edge-0"}, "edge-0, which was never heard of"),
-    "idle for nobody": ({"state": State.IDLE, "golden": "edge-0", "offset": 10}, "edge-0, which was never heard of"),
+    "staged for unknown": ({"state": State.STAGED, "golden": "edge-0"}, "edge-0, which was never heard of"),
+    "idle for unknown": ({"state": State.IDLE, "golden": "edge-0", "offset": 10}, "edge-0, which was never heard of"),
     "long in starting": ({"state": State.STARTING, "since_s": 900, "reason": "waits for its name"}, "its name"),
     "idle with a lag": ({"state": State.IDLE}, "reports that it has processed everything, but has not"),
     "deaf to commands": ({"state": State.IDLE, "reason": "command 4 is damaged", "offset": 10}, "command 4 is damaged"),

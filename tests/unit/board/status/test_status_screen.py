@@ -1,4 +1,4 @@
-"""The whole story of a fleet with every kind of trouble, on one screen."""
+"""A fleet with every kind of trouble, explained on one screen."""
 
 import io
 import json
@@ -44,7 +44,7 @@ def rendered(
 
 @pytest.fixture
 def troubled(board: Any) -> Any:
-    """One of each kind, and two that are well."""
+    """One subscriber with each kind of trouble, and two healthy ones."""
     for number in range(10):
         board.package(path=f"/blog/{number}")
     board.announce("gone-1", 4, State.IMPORTING, since_s=5)
@@ -178,7 +178,7 @@ def test_suggested_commands_can_be_typed_as_they_are(board: Any) -> None:
 
 @pytest.fixture
 def sixty(board: Any) -> Any:
-    """Sixty subscribers, of whom the last ones need somebody."""
+    """Sixty subscribers, of which the last ones need attention."""
     board.package()
     for number in range(55):
         board.announce(f"edge-{number:02}", 1)
