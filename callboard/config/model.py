@@ -64,8 +64,8 @@ Offsets = Annotated[tuple[Offset, ...], BeforeValidator(_names)]
 
 def _kinds(names: tuple[str, ...]) -> tuple[str, ...]:
     """Kinds of events."""
-    if strangers := sorted(set(names).difference(KINDS)):
-        raise ValueError(f"{quoted(strangers[0])} is not an event; choose among {', '.join(KINDS)}")
+    if unknown := sorted(set(names).difference(KINDS)):
+        raise ValueError(f"{quoted(unknown[0])} is not an event; choose among {', '.join(KINDS)}")
     return names
 
 

@@ -196,7 +196,7 @@ class Connectors:
             get_logger(instance=self._identity.me).error("connector.ended", error=escaped(repr(error)))
 
     async def _keep(self, outgoing: Outgoing | BridgeEnd, connector: Connector) -> None:
-        """Exchange announcements whenever it is due, until there is nobody to do so with."""
+        """Exchange announcements whenever it is due, until no URL is left."""
         wake = self._wake[connector]
         while connector.urls:
             if await outgoing.exchange(connector):

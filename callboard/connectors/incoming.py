@@ -26,11 +26,11 @@ READ_S = 10.0
 """How long a client may take to send its request."""
 
 LOG_MS = 60_000
-"""Refusals are logged once in this time: a stranger can cause as many as it likes."""
+"""Refusals are logged once in this time: an unauthenticated client can cause any number."""
 
 
 class Incoming:
-    """An ASGI application. A stranger gets the same 404 as for any path that does not exist."""
+    """An ASGI application. An unauthenticated client gets the same 404 as for any path that does not exist."""
 
     def __init__(
         self,

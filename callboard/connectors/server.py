@@ -18,7 +18,7 @@ CERTIFIED = "certified"
 """The key in a request's state of the names in its sender's certificate. It is not there without TLS."""
 
 _ERRORS = logging.getLogger(__name__)
-_ERRORS.setLevel(logging.ERROR)  # any stranger can cause warnings, as many as it likes
+_ERRORS.setLevel(logging.ERROR)  # any client can cause any number of warnings
 
 CONNECTIONS_MAX = 500
 """Connections at once; further ones get 503."""

@@ -100,7 +100,7 @@ class ConnectorSettings:
         timing: how often announcements are exchanged, and when they expire.
         bridge: whether, and how, Apache Sling's connectors are spoken to.
 
-    Raises ``ConfigError`` for settings that cannot work, or that would trust everybody.
+    Raises ``ConfigError`` for settings that cannot work, or that would trust any process.
     """
 
     urls: tuple[tuple[str, ...], ...] = ()
@@ -117,7 +117,7 @@ class ConnectorSettings:
         _normalise(self, SETTINGS)
         AllowList(self.allow, addresses_of, names_of)
         if self.listen and not (self.keys or self.tls or self.allow):
-            raise ConfigError("everybody could announce clusters here; set keys, tls or allow for the connectors")
+            raise ConfigError("any process could announce clusters here; set keys, tls or allow for the connectors")
         urls = [url for group in self.urls for url in group]
         if self.bridge and self.bridge.path == self.path:
             raise ConfigError(f"version 1 has the same path as version 2, {self.path}; give it its own")

@@ -167,9 +167,9 @@ class _Plan:
 
     def unknown(self, message: Message, found: UnknownFieldSet) -> bytes:
         """The encoded fields of the message that this version does not know."""
-        strangers = {found[i].field_number for i in range(len(found))}
+        unknown = {found[i].field_number for i in range(len(found))}
         for name in self.demanded:
-            if self.message.DESCRIPTOR.fields_by_name[name].number in strangers:
+            if self.message.DESCRIPTOR.fields_by_name[name].number in unknown:
                 raise self.undecodable(name, message)
         for field, _ in message.ListFields():
             message.ClearField(field.name)

@@ -16,7 +16,7 @@ PRIVATE_FOLDER = 0o700
 def shared_mode(folder: Path) -> int:
     """The mode of a file: readable and writable for those who may read and write the folder.
 
-    In a sticky folder such as /tmp, where everybody may create files but not remove those of others, files are private.
+    In a sticky folder such as /tmp, where all users may create files but only remove their own, files are private.
     """
     mode = folder.stat().st_mode
     return 0o600 if mode & stat.S_ISVTX else 0o600 | (mode & 0o666)

@@ -61,7 +61,7 @@ def write_all(descriptor: int, data: bytes) -> None:
 def replacing(target: Path) -> Iterator[BinaryIO]:
     """A new file that replaces the target when the block ends; durable then. Raises ``OSError``.
 
-    Until then it has an unguessable name beside the target, so that nobody can have put a link there.
+    Until then it has an unguessable name beside the target, so that no other process can have put a link there.
     """
     part = target.with_name(f".{target.name[:100]}.{secrets.token_hex(8)}.part")
     descriptor = os.open(part, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o666)

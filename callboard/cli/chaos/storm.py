@@ -54,7 +54,7 @@ class Storm:
         self._watcher = Watcher(board)
         self._editor = Editor(folder / "source", agents.publisher, Random(seed))  # noqa: S311
         self._busy: set[str] = set()
-        self._everybody_next = False
+        self._all_next = False
         self.progress = Progress()
 
     async def run(self, seconds: float) -> Outcome:
@@ -97,12 +97,12 @@ class Storm:
         """The next strike, if it is time. A strike at all agents has to wait until none is recovering."""
         if ALL in self._busy or len(self._busy) >= AT_ONCE:
             return None
-        if self._everybody_next:
+        if self._all_next:
             if self._busy:
                 return None
-            self._everybody_next = False
+            self._all_next = False
             return self._rng.choice(self._strikes.at_all), ALL
-        self._everybody_next = bool(self._strikes.at_all) and self._rng.random() < ALL_SHARE
+        self._all_next = bool(self._strikes.at_all) and self._rng.random() < ALL_SHARE
         free = [name for name in self._agents.all if name not in self._busy]
         return (self._rng.choice(self._strikes.at_agents), self._rng.choice(free)) if free else None
 

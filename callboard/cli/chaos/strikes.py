@@ -100,7 +100,7 @@ class Strikes:
         await asyncio.to_thread(self._place.server.kill)
         await self._wait(AWAY_S)
         await asyncio.to_thread(self._place.server.start)
-        return self._everybody("kill -9 server")
+        return self._all_struck("kill -9 server")
 
     async def freeze_server(self, _: str) -> Struck | None:
         """Send SIGSTOP to the server, and SIGCONT after a while."""
@@ -110,13 +110,13 @@ class Strikes:
             await self._wait(SUSPENDED_S)
         finally:
             self._place.server.signal(signal.SIGCONT)
-        return self._everybody("freeze server")
+        return self._all_struck("freeze server")
 
     async def cut(self, _: str) -> Struck | None:
         """Reset every connection."""
         assert self._place.network is not None
         self._place.network.cut()
-        return self._everybody("network cut")
+        return self._all_struck("network cut")
 
     async def delay(self, _: str) -> Struck | None:
         """Delay everything by a tenth of a second."""
@@ -124,7 +124,7 @@ class Strikes:
         self._place.network.delay_s = 0.1
         await self._wait(AWAY_S)
         self._place.network.delay_s = 0.0
-        return self._everybody("network slow")
+        return self._all_struck("network slow")
 
     async def go_silent(self, _: str) -> Struck | None:
         """Keep connections open but pass nothing, then reset them and lose what was sent meanwhile."""
@@ -133,7 +133,7 @@ class Strikes:
         await self._wait(SUSPENDED_S)
         self._place.network.cut()
         self._place.network.silent = False
-        return self._everybody("network half-open")
+        return self._all_struck("network half-open")
 
     async def refuse(self, _: str) -> Struck | None:
         """Reset every connection, and for a while every new one."""
@@ -142,7 +142,7 @@ class Strikes:
         self._place.network.cut()
         await self._wait(AWAY_S)
         self._place.network.closed = False
-        return self._everybody("network down")
+        return self._all_struck("network down")
 
     # Shared steps.
 
@@ -181,7 +181,7 @@ class Strikes:
     def _now(self, kind: str, name: str) -> Struck:
         return Struck(kind, (name,), time.time_ns())
 
-    def _everybody(self, kind: str) -> Struck:
+    def _all_struck(self, kind: str) -> Struck:
         return Struck(kind, (PUBLISHER, *self._agents.subscribers), time.time_ns())
 
 

@@ -34,8 +34,8 @@ def events(
     json: Json = False,
 ) -> None:
     """Show the newest events: what happened to packages, as running publishers record it."""
-    if strangers := set(kind or ()).difference(KINDS):
-        raise ConfigError(f"there are no events {min(strangers)!r}; choose among {', '.join(KINDS)}")
+    if unknown := set(kind or ()).difference(KINDS):
+        raise ConfigError(f"there are no events {min(unknown)!r}; choose among {', '.join(KINDS)}")
     shown = partial(_show, publisher=publisher, kinds=kind or (), after=after, limit=limit, follow=follow, json=json)
     on_board(options, shown, endless=follow)
 

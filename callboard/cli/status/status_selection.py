@@ -50,8 +50,8 @@ class Selection:
     sort: Sort = Sort.NEEDS
 
     def __post_init__(self) -> None:
-        if strangers := sorted(set(self.states).difference(STATES)):
-            raise ConfigError(f"{strangers[0]!r} is not a state of a subscriber; choose among {', '.join(STATES)}")
+        if unknown := sorted(set(self.states).difference(STATES)):
+            raise ConfigError(f"{unknown[0]!r} is not a state of a subscriber; choose among {', '.join(STATES)}")
 
     def of(self, rows: Sequence[SubscriberStatus]) -> tuple[SubscriberStatus, ...]:
         """The selected rows, sorted. Raises ``RequestRefused`` if no name matches."""

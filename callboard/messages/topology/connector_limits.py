@@ -1,4 +1,4 @@
-"""The limits of what other clusters announce: it is from strangers as far as this cluster is concerned."""
+"""The limits of what other clusters announce: to this cluster it is untrusted input."""
 
 import re
 

@@ -214,8 +214,8 @@ def _even(start: int, stop: int, parts: int) -> list[tuple[int, int]]:
 def _columns(place: Place, schema: StructType) -> pa.Schema:
     """The columns to read. Raises ``ConfigError`` for an unknown column."""
     known = {field.name for field in record_columns(place.topic, decode=True, payload=True)}
-    if strangers := sorted(set(schema.names) - known):
-        raise ConfigError(f"topic {place.topic} has no column {strangers[0]!r}; it has {', '.join(sorted(known))}")
+    if unknown := sorted(set(schema.names) - known):
+        raise ConfigError(f"topic {place.topic} has no column {unknown[0]!r}; it has {', '.join(sorted(known))}")
     return to_arrow_schema(schema)
 
 

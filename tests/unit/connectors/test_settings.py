@@ -26,7 +26,7 @@ BAD_URLS = [
 @pytest.mark.parametrize(
     ("changes", "why"),
     [
-        ({"keys": ()}, "everybody could announce"),
+        ({"keys": ()}, "any process could announce"),
         ({"keys": (), "listen": "", "urls": (("http://b/x",),)}, "nothing proves who answers"),
         ({"urls": ((),)}, r"^urls\[0\] is \(\), but should be a list with at least one"),
         ({"urls": (URL,)}, r"^urls\[0\] is '.*', but should be a list"),

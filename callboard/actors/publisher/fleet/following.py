@@ -73,7 +73,7 @@ def after_trim(member: Member, first: int) -> Member:
 
 def slowest(view: FleetView, publisher: str, log_id: str) -> int:
     """The offset that all of the publisher's subscribers that count are past; -1 if there is none, or no subscriber:
-    a package that nobody receives has not been distributed.
+    a package that no subscriber receives has not been distributed.
 
     A subscriber on another incarnation of the log has nothing of this one yet.
     """

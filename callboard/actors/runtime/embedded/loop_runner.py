@@ -57,17 +57,17 @@ class LoopRunner:
         self,
         world: SharedWorld,
         mail_to_self: Callable[[EffectEnded], None],
-        everybodys: set[asyncio.Task[None]],
+        all_tasks: set[asyncio.Task[None]],
     ) -> None:
         self._world = world
         self._mail_to_self = mail_to_self
-        self._everybodys = everybodys
+        self._all_tasks = all_tasks
         self._mine: set[asyncio.Task[None]] = set()
 
     def start(self, effect: Perform, question: int) -> None:
         """Begin; the outcome is mailed to the shell."""
         task = asyncio.get_running_loop().create_task(self._run(effect, question))
-        for tasks in (self._mine, self._everybodys):
+        for tasks in (self._mine, self._all_tasks):
             tasks.add(task)
             task.add_done_callback(tasks.discard)
 

@@ -29,7 +29,7 @@ ID_CHARS_MAX = 200
 REFUSALS_MAX = 20
 REFUSALS_S = 60.0
 """At most this number of untrusted commands is answered in this time, more than a person types. Each answer costs the
-importer a transaction and the log a record: a stranger who writes thousands must not make us fill the log.
+importer a transaction and the log a record: thousands of forged commands must not make us fill the log.
 """
 
 

@@ -80,7 +80,7 @@ class SqliteStore:
         """Take the lock unless this object has it, and return the ledger."""
         with self._own_errors():
             if self._lock is None:
-                self._refuse_strangers()  # before any file is created beside it
+                self._refuse_foreign_file()  # before any file is created beside it
                 self._path.parent.mkdir(parents=True, exist_ok=True)
                 self._lock = take_lock(self._path.with_name(self._path.name + ".lock"), self._path)
             self._disconnect()
@@ -144,7 +144,7 @@ class SqliteStore:
                 connection.execute("ROLLBACK")
             raise
 
-    def _refuse_strangers(self) -> None:
+    def _refuse_foreign_file(self) -> None:
         """Raise for a file that is not a SQLite database, belongs to another program, or has a second hard link."""
         if self._path.exists() and not (self._path.is_file() or self._path.is_dir()):  # opening a pipe may block
             raise RepositoryOccupied(f"{self._path} is a pipe, a socket or a device, not a file; choose another place")
