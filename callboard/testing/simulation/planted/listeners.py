@@ -2,8 +2,6 @@
 
 from typing import Any
 
-from callboard.board.member import listening
-from callboard.board.member.differences import Difference
 from callboard.board.member.listening import Listening
 from callboard.board.member.topology_view import TopologyEventKind
 from callboard.testing.simulation.planted.patch import Patch
@@ -31,10 +29,6 @@ def _never_closed(right: Any, self: Listening, its: Any) -> Any:
     return right(self, its)
 
 
-def _as_properties(right: Any, *views: Any) -> Any:
-    return min(right(*views), Difference.PROPERTIES)
-
-
 def _from_the_newest(right: Any, self: Listening, its: Any) -> Any:
     if its.told_changing and its.last is not None and self._told is not None and not self._told.is_current:
         its.last = self._told
@@ -53,7 +47,6 @@ BUGS = (
     Patch("a change is told twice", Listening, "_next", _again),
     Patch("a view is acknowledged while listeners act by the last", Listening, "may_acknowledge", _at_once),
     Patch("a change back to the same view is not closed", Listening, "_next", _never_closed),
-    Patch("other members are told as other properties", listening, "difference", _as_properties),
     Patch("an event goes on from a view that was not told", Listening, "_next", _from_the_newest),
     Patch("a changed view is told as changed again", Listening, "_next", _once_more),
 )

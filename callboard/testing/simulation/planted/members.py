@@ -48,12 +48,6 @@ def _from_what_was_read(right: Any, self: Renewer, news: Any, now: Any) -> None:
     self._seq = self._me.seq if began and self._me else self._seq
 
 
-def _before_its_join(right: Any, self: Renewer, news: Any, now: Any) -> None:
-    began, seq = self._seq < 0, self._seq
-    right(self, news, now)
-    self._seq = self._seq if began else seq
-
-
 def _only_renews(_: Any, self: Renewer) -> None:
     self._due = True
 
@@ -72,7 +66,6 @@ BUGS = (
     Patch("a member is renewed without its service", Renewer, "_next", _always_alive),
     Patch("nobody proposes", Proposer, "_wait", lambda *_: ()),
     Patch("a restarted renewer counts on from what was read", Renewer, "_learn", _from_what_was_read),
-    Patch("a renewer that is killed before its join is read back starts over", Renewer, "_learn", _before_its_join),
     Patch("an acknowledgement is not repeated", Renewer, "_fall_due", _only_renews),
     Patch("a replaced log is not noticed", ViewKeeper, "_replaced", lambda *_: None),
     Patch("a snapshot forgets the budget", view_keeper, "begun", _thrifty),

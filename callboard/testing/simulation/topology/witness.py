@@ -143,7 +143,8 @@ class Witness:
                 self._partings(before, event)
             if verdict.accepted and not is_copy:
                 self._hangs(life, event)
-            if not isinstance(event, JoinMessage | AdminMessage):  # those before it is a member may be said again
+            again = isinstance(event, AdminMessage) or (isinstance(event, JoinMessage) and not verdict.accepted)
+            if not again:  # what is said before it is a member may be said again
                 said = self._said.setdefault((life, event.seq), record.payload)
                 must(said == record.payload, "no two messages of a life have one number", f"{event.seq} of {life}")
             if is_new:
@@ -230,8 +231,7 @@ class Witness:
     def _views_end_once(self, member: Member) -> None:
         """A view that is over is never current again, and names no leader; before the first, there is only oneself."""
         view, life = member.listening.view, member.settings.life
-        before = self._viewed.get(life)
-        self._viewed[life] = view
+        before, self._viewed[life] = self._viewed.get(life), view
         over = before is not None and not before.is_current
         must(not (over and before is view and view.is_current), "a view ends once", life)
         must(view.is_current or view.leader is None, "a view that is over names no leader", life)
