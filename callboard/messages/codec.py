@@ -10,34 +10,22 @@ the same name:
   events. An unknown number in a demanded enum cannot be decoded.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import MISSING, dataclass, fields
 from enum import IntEnum
-from functools import partial
+from functools import cache, partial
+from importlib import import_module
 from itertools import chain
 from operator import attrgetter
-from types import ModuleType, UnionType
+from types import UnionType
 from typing import Any, TypeVar, get_args, get_origin, get_type_hints
 
 from google.protobuf.message import DecodeError, Message
 from google.protobuf.unknown_fields import UnknownFieldSet
 
 from callboard.errors import Undecodable
-from callboard.messages import record
-from callboard.messages._pb import (
-    connectors_pb2,
-    distribution_pb2,
-    ledger_pb2,
-    mailbox_pb2,
-    member_mail_pb2,
-    publisher_mail_pb2,
-    record_pb2,
-    topology_pb2,
-)
-from callboard.messages.distribution import fleet_mail, ledger, mailbox, publisher_mail, queue_mail, topic_messages
 from callboard.messages.distribution.topic_messages import Pairs
 from callboard.messages.event import Event, made
-from callboard.messages.topology import cluster_state, connector_messages, control_messages, member_mail
 
 E = TypeVar("E", bound=Event)
 
@@ -48,30 +36,39 @@ UNKNOWN_BYTES_MAX = 1 << 17
 """Bytes of unknown fields in one message: far more than a newer minor version needs. Each field takes two bytes or more
 and costs every reader a microsecond."""
 
-_GENERATED = (
-    (topic_messages, distribution_pb2),
-    (ledger, ledger_pb2),
-    (mailbox, mailbox_pb2),
-    (queue_mail, mailbox_pb2),
-    (fleet_mail, mailbox_pb2),
-    (publisher_mail, publisher_mail_pb2),
-    (record, record_pb2),
-    (cluster_state, topology_pb2),
-    (control_messages, topology_pb2),
-    (member_mail, member_mail_pb2),
-    (connector_messages, connectors_pb2),
-)
-"""Modules of event classes, each with the generated code for them."""
-
-_SCHEMAS: dict[str, ModuleType] = {module.__name__: generated for module, generated in _GENERATED}
-
-EVENTS: dict[str, type[Event]] = {
-    name: cls
-    for module, _ in _GENERATED
-    for name, cls in vars(module).items()
-    if isinstance(cls, type) and issubclass(cls, Event) and cls.__module__ == module.__name__
+_GENERATED = {
+    "distribution.topic_messages": "distribution_pb2",
+    "distribution.ledger": "ledger_pb2",
+    "distribution.mailbox": "mailbox_pb2",
+    "distribution.queue_mail": "mailbox_pb2",
+    "distribution.fleet_mail": "mailbox_pb2",
+    "distribution.publisher_mail": "publisher_mail_pb2",
+    "record": "record_pb2",
+    "topology.cluster_state": "topology_pb2",
+    "topology.control_messages": "topology_pb2",
+    "topology.member_mail": "member_mail_pb2",
+    "topology.connector_messages": "connectors_pb2",
 }
-"""Every event class by its name."""
+"""Modules of event classes, each with the generated code for them; imported on first use, as a short command needs few."""
+
+_PACKAGE = "callboard.messages"
+
+
+@cache
+def event_classes() -> Mapping[str, type[Event]]:
+    """Every event class by its name."""
+    return {
+        name: cls
+        for module in map(import_module, (f"{_PACKAGE}.{each}" for each in _GENERATED))
+        for name, cls in vars(module).items()
+        if isinstance(cls, type) and issubclass(cls, Event) and cls.__module__ == module.__name__
+    }
+
+
+def _generated(cls: type[Event]) -> Any:
+    """The generated class of the schema's message."""
+    schema = _GENERATED[cls.__module__.removeprefix(f"{_PACKAGE}.")]
+    return getattr(import_module(f"{_PACKAGE}._pb.{schema}"), cls.__name__)
 
 
 def encode(event: Event) -> bytes:
@@ -117,14 +114,14 @@ def encode_any(event: Event) -> tuple[str, bytes]:
 
 def decode_any(name: str, data: bytes) -> Event:
     """Decode an event of the class with this name; raises ``Undecodable`` also for an unknown name."""
-    if name not in EVENTS:
+    if name not in event_classes():
         raise Undecodable(f"this version knows no message {name!r}; upgrade, or find out who writes it")
-    return decode(EVENTS[name], data)
+    return decode(event_classes()[name], data)
 
 
 def descriptor_of(cls: type[Event]) -> Any:
     """The schema's descriptor of this class's message."""
-    return getattr(_SCHEMAS[cls.__module__], cls.__name__).DESCRIPTOR
+    return _generated(cls).DESCRIPTOR
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,7 +191,7 @@ def _plan(cls: type[Event]) -> _Plan:
 
 
 def _compile(cls: type[Event]) -> _Plan:
-    message = getattr(_SCHEMAS[cls.__module__], cls.__name__)
+    message = _generated(cls)
     kinds = get_type_hints(cls)
     writers, readers, demanded = [], [], []
     for field in fields(cls):

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from google.protobuf.descriptor import Descriptor, FieldDescriptor
 
 from callboard.backends.log import RECORD_BYTES_MAX
-from callboard.messages.codec import EVENTS, descriptor_of
+from callboard.messages.codec import descriptor_of, event_classes
 from callboard.messages.distribution.package_event import DISTRIBUTED, MARKS, OTHER
 from callboard.messages.event import made
 from callboard.messages.record import NewRecord, Record, pack_headers
@@ -113,15 +113,15 @@ class Forger:
         elif way < 0.35:
             record = self._record(kind, rng.choice(TYPES[kind]), rng.randbytes(rng.choice((0, 1, 30, 1000))))
         elif way < 0.4:
-            name = rng.choice((*EVENTS, "1", "2", "3", "4", "5", "6", "Nonsense", "\x1b[2J", "x" * 300))
-            message = descriptor_of(EVENTS[name]) if name in EVENTS else None
+            name = rng.choice((*event_classes(), "1", "2", "3", "4", "5", "6", "Nonsense", "\x1b[2J", "x" * 300))
+            message = descriptor_of(event_classes()[name]) if name in event_classes() else None
             record = self._record(kind, name, self.message(message) if message else b"")
         elif kind == "event":
             name = rng.choice(TYPES[kind])
             record = self._record(kind, name, self._json(name))
         else:
             name = rng.choice(TYPES[kind])
-            record = self._record(kind, name, self.message(descriptor_of(EVENTS[name])))
+            record = self._record(kind, name, self.message(descriptor_of(event_classes()[name])))
         times = (0, -1, 1, 2**63 - 1, -(2**63), self.known.now_ns + 3650 * DAY_NS, self.known.now_ns - 3650 * DAY_NS)
         return Made(kind, record, rng.choice(times) if rng.random() < 0.03 else None)
 
@@ -151,7 +151,7 @@ class Forger:
     def _forged(self, kind: str, record: Record) -> NewRecord:
         """A real one of which some fields say something else: of a field that comes twice the last holds."""
         name = record.header("type")
-        fields = list(descriptor_of(EVENTS[name]).fields) if name in EVENTS else []
+        fields = list(descriptor_of(event_classes()[name]).fields) if name in event_classes() else []
         changed = [self._field(one, 0) for one in self.rng.sample(fields, min(len(fields), self.rng.randrange(4)))]
         return self._record(kind, name, b"".join((record.payload, *changed)))
 

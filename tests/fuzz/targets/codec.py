@@ -3,10 +3,10 @@
 from pathlib import Path
 
 from callboard.errors import Undecodable
-from callboard.messages.codec import EVENTS, decode, encode
+from callboard.messages.codec import decode, encode, event_classes
 
 GOLDEN = Path(__file__).resolve().parents[2] / "golden"
-CLASSES = [EVENTS[name] for name in sorted(EVENTS)]
+CLASSES = [event_classes()[name] for name in sorted(event_classes())]
 NAMES = [cls.__name__ for cls in CLASSES]
 
 

@@ -1,12 +1,12 @@
 """The header block of a record, and after a blank the payload: read as any message that there is."""
 
 from callboard.errors import SchemaTooNew, Undecodable
-from callboard.messages.codec import EVENTS, encode
+from callboard.messages.codec import encode, event_classes
 from callboard.messages.distribution.topic_messages import ClearCommand, CommandMessage
 from callboard.messages.headers import RecordHeaders, open_record
 from callboard.messages.record import Record, pack_headers, unpack_headers
 
-CLASSES = tuple(EVENTS.values())
+CLASSES = tuple(event_classes().values())
 INT64_MAX = 2**63 - 1
 COMMAND = CommandMessage(subscriber_instance="", subscriber="edge-1", clear=ClearCommand(offset=7))
 

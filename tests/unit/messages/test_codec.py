@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from callboard.errors import Undecodable
 from callboard.messages import codec
-from callboard.messages.codec import EVENTS, UNKNOWN_BYTES_MAX, decode, decode_any, encode, encode_any
+from callboard.messages.codec import UNKNOWN_BYTES_MAX, decode, decode_any, encode, encode_any, event_classes
 from callboard.messages.distribution.ledger import Ledger, Watermark
 from callboard.messages.distribution.topic_messages import (
     ClearCommand,
@@ -68,10 +68,10 @@ def values_of(name: str, kind: Any) -> st.SearchStrategy[Any]:
     return {bool: st.booleans(), int: whole, str: st.text(max_size=9), bytes: st.binary(max_size=9)}[kind]
 
 
-any_event = st.sampled_from(sorted(EVENTS.values(), key=lambda cls: cls.__name__)).flatmap(events)
+any_event = st.sampled_from(sorted(event_classes().values(), key=lambda cls: cls.__name__)).flatmap(events)
 
 
-@pytest.mark.parametrize("cls", EVENTS.values(), ids=EVENTS)
+@pytest.mark.parametrize("cls", event_classes().values(), ids=event_classes())
 @settings(max_examples=10, deadline=None)
 @given(data=st.data())
 def test_encoding_and_decoding_gives_an_equal_event(cls: type[Event], data: st.DataObject) -> None:
@@ -81,7 +81,7 @@ def test_encoding_and_decoding_gives_an_equal_event(cls: type[Event], data: st.D
     assert decode_any(*encode_any(event)) == event
 
 
-@pytest.mark.parametrize("cls", EVENTS.values(), ids=EVENTS)
+@pytest.mark.parametrize("cls", event_classes().values(), ids=event_classes())
 def test_schema_and_class_have_the_same_fields(cls: type[Event]) -> None:
     schema = codec._plan(cls).message.DESCRIPTOR
     names = [field.name for field in fields(cls) if field.name != "unknown"]
@@ -94,7 +94,7 @@ def test_schema_and_class_have_the_same_fields(cls: type[Event]) -> None:
             assert {value.name: value.number for value in enum.values} == prefixed
 
 
-@pytest.mark.parametrize("cls", EVENTS.values(), ids=EVENTS)
+@pytest.mark.parametrize("cls", event_classes().values(), ids=event_classes())
 def test_exactly_the_fields_without_a_default_are_required(cls: type[Event]) -> None:
     repeated = {name for name, kind in get_type_hints(cls).items() if get_origin(kind) is tuple}
     without_default = {field.name for field in fields(cls) if field.default is MISSING} - repeated
@@ -104,7 +104,7 @@ def test_exactly_the_fields_without_a_default_are_required(cls: type[Event]) -> 
 
 
 @settings(max_examples=300, deadline=None)
-@given(cls=st.sampled_from(list(EVENTS.values())), data=st.binary(max_size=64))
+@given(cls=st.sampled_from(list(event_classes().values())), data=st.binary(max_size=64))
 def test_arbitrary_bytes_are_an_event_or_undecodable(cls: type[Event], data: bytes) -> None:
     try:
         event = decode(cls, data)

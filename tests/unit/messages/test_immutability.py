@@ -13,7 +13,7 @@ from typing import Any, get_args, get_origin, get_type_hints
 import pytest
 
 import callboard
-from callboard.messages.codec import EVENTS
+from callboard.messages.codec import event_classes
 from callboard.messages.distribution.topic_messages import Pairs, PingMessage
 from callboard.messages.event import Event, replaced
 
@@ -38,7 +38,7 @@ def filled(kind: Any) -> Any:
     return next(iter(kind)) if issubclass(kind, IntEnum) else kind()
 
 
-every_class = pytest.mark.parametrize("cls", EVENTS.values(), ids=EVENTS)
+every_class = pytest.mark.parametrize("cls", event_classes().values(), ids=event_classes())
 
 
 @every_class
