@@ -49,7 +49,8 @@ _GENERATED = {
     "topology.member_mail": "member_mail_pb2",
     "topology.connector_messages": "connectors_pb2",
 }
-"""Modules of event classes, each with the generated code for them; imported on first use, as a short command needs few."""
+"""Modules of event classes, each with the generated code for them. They are imported on first use, because a short
+command needs few of them."""
 
 _PACKAGE = "callboard.messages"
 

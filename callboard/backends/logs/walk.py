@@ -6,6 +6,9 @@ from callboard.backends.log import READ_RECORDS_MAX, Log
 from callboard.errors import OffsetOutOfRange
 from callboard.messages.record import Record
 
+SKEW_NS = 3600 * 10**9
+"""How far the clocks of writers may differ before one record counts as older than another."""
+
 WINDOW_OFFSETS = 500
 """Records read at a time when reading backwards."""
 

@@ -7,10 +7,9 @@ from typing import Literal
 
 from callboard.actors.worlds.shortening.last_announcements import LastAnnouncements, LastWord
 from callboard.backends.log import AHEAD_NS, Bounds, Log, Retention
-from callboard.backends.logs.walk import between, first_since
+from callboard.backends.logs.walk import SKEW_NS, between, first_since
 from callboard.board.archive.archive_tip import ArchiveTip, read_tip
 from callboard.board.archive.archive_word import tell_log
-from callboard.board.read.log.log_search import SKEW_NS
 from callboard.errors import OffsetOutOfRange, RequestRefused, SchemaTooNew, Undecodable
 from callboard.messages.distribution.topic_messages import CommandMessage
 from callboard.messages.headers import open_record

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 
 from callboard.backends.log import Log
-from callboard.backends.logs.walk import WINDOW_OFFSETS, backwards, between, first_since
+from callboard.backends.logs.walk import SKEW_NS, WINDOW_OFFSETS, backwards, between, first_since
 from callboard.board.page import AsOf, Page, resumed, trimmed
 from callboard.board.read.log.log_records import LoggedRecord, in_a_line, opened
 from callboard.board.topology.wording import about
@@ -17,9 +17,6 @@ from callboard.messages.distribution.topic_messages import Kind
 from callboard.messages.event import Event
 from callboard.messages.record import Record
 from callboard.messages.topology.member_event import MemberEvent
-
-SKEW_NS = 3600 * 10**9
-"""How far the clocks of writers may differ before one record counts as older than another."""
 
 SCAN_MAX = 200_000
 """Limit of records per search, a few seconds' work; the cursor of the page continues it."""
