@@ -20,7 +20,7 @@ _DECODINGS = 3
 """Text encoded more often than this was not encoded by mistake."""
 
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]{0,31}):(.*)", re.DOTALL)
-_URL = re.compile(r"//(?:[^/?#]*@)?([^/?#@]*)([^?#]*)(.*)", re.DOTALL)
+_URL = re.compile(r"//(?:([^/?#]*)@)?([^/?#@]*)([^?#]*)(.*)", re.DOTALL)
 _HOST = re.compile(r"(?:[A-Za-z0-9_.-]*|\[[0-9A-Fa-f:.]+(?:%[A-Za-z0-9.]+)?\])(?::([0-9]{1,5})?)?")
 _PORT_MAX = 65535
 _PLAIN_PATH = re.compile(r"[\w /.~+,()!-]*")
@@ -123,8 +123,10 @@ def _url(rest: str) -> str:
     match = _URL.fullmatch(rest)
     if match is None:
         return HIDDEN
-    hosts, path, more = match.groups()
+    user, hosts, path, more = match.groups()
     names = decoded(path)
+    if _SECRET_KEY.search(decoded(user or "")):
+        return HIDDEN  # options in place of a user: the @ may be part of a password
     if "@" in more or "@" in path or ":" in names or host_shown(hosts) != hosts or _BLANK.search(path):
         return HIDDEN
     return f"//{hosts}{path}" if _PLAIN_PATH.fullmatch(names) else f"//{hosts}/{HIDDEN}"

@@ -25,8 +25,10 @@ async def open_world(folder: Path) -> World:
     return AgentWorld(SqliteLog(folder), MemoryBlobStore(lambda: 0), folder, owned=True)
 
 
-async def started(folder: Path, instance: str, incarnation: str, runtime: Runtime = "embedded") -> Service:
-    settings = MemberSettings(TOPIC, instance, incarnation, QUICK, renew_ms=400)
+async def started(
+    folder: Path, instance: str, incarnation: str, runtime: Runtime = "embedded", founding: ClusterSettings = QUICK
+) -> Service:
+    settings = MemberSettings(TOPIC, instance, incarnation, founding, renew_ms=400)
     service = Service(settings, lambda: SystemClock().now().mono_s)
     spec = AgentSpec(incarnation, actors(settings), partial(open_world, folder))
     service.agent = await start_agent(spec, runtime)

@@ -13,21 +13,23 @@ import pytest
 
 from callboard.actors.runtime import Runtime
 from callboard.actors.topology.member.roles import PROPOSER, RENEWER, VIEW_KEEPER
+from callboard.messages.topology.cluster_state import ClusterSettings
 from callboard.testing.simulation.topology.service import Service, agreed
-from tests.chaos.member_process import started
+from tests.chaos.member_process import QUICK, started
 from tests.conformance.members import until
 from tests.tidy.sources import ROOT
 
 
 @asynccontextmanager
-async def member(folder: Path, instance: str, runtime: Runtime = "embedded") -> AsyncIterator[Service]:
-    service = await started(folder, instance, f"{instance}1", runtime)
+async def member(
+    folder: Path, instance: str, runtime: Runtime = "embedded", founding: ClusterSettings = QUICK
+) -> AsyncIterator[Service]:
+    service = await started(folder, instance, f"{instance}1", runtime, founding)
     try:
         yield service
     finally:
         service.pause()
         await service.agent.stop(1.0)
-
 
 
 def test_the_others_go_on_when_the_leader_is_killed(tmp_path: Path) -> None:
@@ -50,7 +52,8 @@ def test_the_others_go_on_when_the_leader_is_killed(tmp_path: Path) -> None:
 @pytest.mark.parametrize("role", [VIEW_KEEPER, RENEWER, PROPOSER])
 def test_a_member_outlives_the_processes_of_its_actors(tmp_path: Path, role: str) -> None:
     async def scenario() -> None:
-        async with member(tmp_path, "a", "processes") as a, member(tmp_path, "b") as b:
+        patient = ClusterSettings(cluster_id="blue")  # a process may start slower than a quick lease ends
+        async with member(tmp_path, "a", "processes", patient) as a, member(tmp_path, "b", founding=patient) as b:
             await until(lambda: len(b.state.members) == 2 and b.is_settled and a.is_settled)
             order, epoch = b.order, b.state.view.epoch
             for _ in range(3):

@@ -29,7 +29,7 @@ def test_services_join_the_cluster_under_their_ids_and_leave_it_when_they_stop(t
     _, output = publisher.communicate(timeout=DEADLINE_S)
     assert publisher.returncode == 0, output
     assert members(terminal) == {"edge-1"}
-    assert (terminal.folder / "out" / "index.html").exists()
+    until((terminal.folder / "out" / "index.html").exists)
 
 
 def test_a_service_under_the_id_of_another_one_says_so_and_goes_on_distributing(terminal):
