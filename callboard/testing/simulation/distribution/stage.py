@@ -317,20 +317,27 @@ class Stage:
         return [order for order in self._fleet.scene.unanswered.values() if order.subscriber_instance in there]
 
     async def _speak_to_the_dead(self) -> None:
-        """A command to a former repository is answered by the one that has its name."""
+        """A command to a former repository is answered by the one that has its name; or, if that begins to listen
+        afterwards, shown as void.
+        """
         for edge in self._fleet.edges.values():
             if edge.active:
                 given = replace(self._command(edge, "pause", ""), subscriber_instance="one that is gone")
                 await self._put(given)
                 key = given.subscriber, given.command_id
                 with suppress(TimeoutError):
-                    async with asyncio.timeout(ASK_S):
-                        while key in self._fleet.scene.unanswered:  # noqa: ASYNC110  # records have no events
+                    async with asyncio.timeout(CALM_S):  # a successor may have to wait for the name
+                        while key in self._fleet.scene.unanswered and not self._is_void(given):  # noqa: ASYNC110
                             await asyncio.sleep(LOOK_S)
-                answered = key not in self._fleet.scene.unanswered
+                answered = key not in self._fleet.scene.unanswered or self._is_void(given)
                 self._fleet.scene.demand(
                     answered, "a command to a former repository is refused", f"{given} has no answer"
                 )
+
+    def _is_void(self, given: CommandMessage) -> bool:
+        edges = (edge for edge in self._fleet.edges.values() if edge.subscriber == given.subscriber)
+        void = (each.subscriber_instance for edge in edges for each in edge.oracle.ledger.void_commands)
+        return given.subscriber_instance in void
 
     async def _help(self) -> None:
         """The operator looks again: a command of before the calm may have waited for the log, and come last."""

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from callboard.actors.publisher.errors.error_queue import FAILURES
 from callboard.messages.distribution.topic_messages import (
     CommandMessage,
     CommandResultMessage,
@@ -42,6 +43,9 @@ class ShorteningOracle:
     gone: set[tuple[str, int]] = field(default_factory=set)
     """The trimmed statuses, by instance and sequence: their events are only written if that was in time."""
 
+    _unstaged: set[tuple[str, int]] = field(default_factory=set)
+    """Those that were trimmed before their subscriber was known to be golden."""
+
     _early: set[tuple[str, int]] = field(default_factory=set)
     """Statuses of an offset at which the log had no package yet: they are about a package of a former log, and do not
     count."""
@@ -50,6 +54,7 @@ class ShorteningOracle:
         """The log was exchanged."""
         self._records.clear()
         self.gone.clear()
+        self._unstaged.clear()
         self._early.clear()
 
     def appended(self, topic: str, record: Record) -> None:
@@ -77,7 +82,11 @@ class ShorteningOracle:
         """These records are left."""
         if topic.endswith(".status"):
             first = min((record.offset for record in left), default=0)
-            self.gone |= {_identity(record) for record in self._originals(topic) if record.offset < first}
+            golden = self._golden()
+            trimmed = {_identity(record): record for record in self._originals(topic) if record.offset < first}
+            new = {identity: record for identity, record in trimmed.items() if identity not in self.gone}
+            self._unstaged |= {identity for identity, record in new.items() if _line(record).subscriber not in golden}
+            self.gone |= trimmed.keys()
         payloads = {record.payload for record in left}
         offsets = {record.offset for record in left}
         topics = {"discovery": self._announcements, "status": self._outcomes, "command": self._commands}
@@ -100,21 +109,27 @@ class ShorteningOracle:
         """The last status of every package on the log that was not imported; a golden subscriber's in any case.
         Packages of a former log have none.
         """
-        golden = {edge.golden for edge in self.tenants.settings.values()}
+        golden = self._golden()
         for (name, offset), (status, may_be, records) in self._last_statuses().items():
             landed = status in DONE or may_be in DONE
             needed = offset >= self.first() and not _identities(records) <= self._early
-            if needed and (not landed or name in golden):
+            staged = name in golden and not _identities(records) <= self._unstaged
+            if needed and (not landed or staged):
                 yield f"what {name} reported of offset {offset}: {status.name}", list(records.values())
+
+    def _golden(self) -> set[str]:
+        """Those named as golden by a subscriber that has announced itself; no one who trims can know of others."""
+        return {its.golden for name, its in self.tenants.settings.items() if name in self.tenants.furthest}
 
     def may_be_landed(self) -> set[tuple[str, int]]:
         """Packages, by subscriber and offset, that a new reader may not know to have failed: after another host's
-        failure, a host has repeated a status whose original was trimmed; or the failure is of a package of a former
-        log, and was trimmed.
+        failure, a host has repeated a status whose original was trimmed, and which is no failure; or the failure is of
+        a package of a former log, and was trimmed.
         """
         unread = self._early & self.gone
-        last = self._last_statuses().items()
-        return {at for at, (_, may_be, records) in last if may_be in DONE or _identities(records) <= unread}
+        hidden = {at for at, (_, may_be, _) in self._last_statuses().items() if may_be not in (None, *FAILURES)}
+        lost = {at for at, (_, _, records) in self._last_statuses().items() if _identities(records) <= unread}
+        return hidden | lost
 
     def _last_statuses(self) -> dict[tuple[str, int], tuple[Status, Status | None, dict[str, Record]]]:
         """By subscriber and package: the last status, the one that a new reader may take for it, and the records of
@@ -156,6 +171,11 @@ def _identities(records: Mapping[str, Record]) -> set[tuple[str, int]]:
 
 
 def _identity(record: Record) -> tuple[str, int]:
+    line = _line(record)
+    return line.subscriber_instance, line.sequence
+
+
+def _line(record: Record) -> PackageStatusMessage | CommandResultMessage:
     line = open_record(record, (PackageStatusMessage, CommandResultMessage))
     assert isinstance(line, PackageStatusMessage | CommandResultMessage)
-    return line.subscriber_instance, line.sequence
+    return line
