@@ -76,8 +76,8 @@ class ViewKeeper:
 
     Receives: WatchCluster of the service, answered when there is news, at the latest after ``wait_ms``. MessageSent of
         the renewer, from which the standing is counted; LeaveCluster, which ends it.
-    Sends: ClusterNews to the renewer and the proposer. To the renewer also Pulse, for every question; TopicRead, after
-        every read; and, as the leader, the draft of a SnapshotMessage.
+    Sends: ClusterNews to the renewer and the proposer. To the renewer also Pulse, for each question before it leaves;
+        TopicRead, after every read; and, as the leader, the draft of a SnapshotMessage.
     Stores: nothing. Creates the control topic, and as the leader trims it far before its newest snapshot.
     Timers: one per waiting question; "rest" between two reads, 5 ms for each member, at most half an interval of
         renewals; the follower's, and as long between attempts to create the topic, 0.1 to 5 s.
@@ -118,7 +118,6 @@ class ViewKeeper:
                 yield note("topic.not_created", "warning", topic=self._settings.topic, error=str(error))
                 yield After(ENSURE, RETRY.delay_s(self._attempt, self._rng))
             case WatchCluster():
-                yield Send(RENEWER, Pulse(health=message.health, load_permille=message.load_permille))
                 yield from self._watch(message, origin)
             case Tick(key) if key in self._watchers:
                 yield Reply(self._watchers.pop(key)[0], self._news)
@@ -142,6 +141,8 @@ class ViewKeeper:
     # Questions.
 
     def _watch(self, asked: WatchCluster, origin: Origin) -> Iterable[Effect]:
+        if not self._standing.is_leaving:  # or a restarted renewer, which does not know of it, would join again
+            yield Send(RENEWER, Pulse(health=asked.health, load_permille=asked.load_permille))
         if self._news.version > asked.after or asked.wait_ms <= 0 or len(self._watchers) >= WATCHERS_MAX:
             yield Reply(origin, self._news)
             return

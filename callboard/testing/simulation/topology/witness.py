@@ -143,7 +143,9 @@ class Witness:
                 self._partings(before, event)
             if verdict.accepted and not is_copy:
                 self._hangs(life, event)
-            again = isinstance(event, AdminMessage) or (isinstance(event, JoinMessage) and not verdict.accepted)
+            again = isinstance(event, AdminMessage) or (
+                isinstance(event, JoinMessage | LeaveMessage) and not verdict.accepted
+            )
             if not again:  # what is said before it is a member may be said again
                 said = self._said.setdefault((life, event.seq), record.payload)
                 must(said == record.payload, "no two messages of a life have one number", f"{event.seq} of {life}")

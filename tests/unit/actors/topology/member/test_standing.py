@@ -49,6 +49,22 @@ def test_a_message_counts_from_when_it_was_sent_however_late_it_is_read() -> Non
     assert (its.until_ms, its.lag_ms) == (1_000 + COUNTED_MS, 5_000)
 
 
+def test_a_view_that_is_not_acknowledged_ends_the_standing_before_others_may_evict_for_it() -> None:
+    its, topic = standing(), Topic("a", "b")
+    topic.settle()
+    topic.renew("a")
+    sent_and_read(its, topic, at_ms=1_000, read_ms=1_001)
+    topic.join("c")
+    topic.renew("a")
+    sent_and_read(its, topic, at_ms=3_000, read_ms=3_001)
+    assert its.until_ms == 1_000 + COUNTED_MS, "the view began at 1,000 at the earliest"
+
+    topic.ack("a")
+    sent_and_read(its, topic, at_ms=4_000, read_ms=4_001)
+
+    assert its.until_ms == 4_000 + COUNTED_MS
+
+
 def test_a_message_that_was_not_read_back_does_not_count() -> None:
     its, topic = standing(), Topic("a")
     sent_and_read(its, topic, at_ms=1_000, read_ms=1_001)

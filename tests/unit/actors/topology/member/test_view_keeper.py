@@ -216,6 +216,14 @@ def test_one_that_leaves_has_no_standing_before_its_leave_is_appended() -> None:
     assert driver.news.standing_until_ms == 0
 
 
+def test_one_that_leaves_shows_no_pulse_so_that_a_restarted_renewer_does_not_join_again() -> None:
+    driver = keeper(Topic("a"))
+
+    assert Send(RENEWER, Pulse()) in driver.feed(WatchCluster(wait_ms=10), Origin(GATEWAY, 1))
+    driver.feed(LeaveCluster())
+    assert Send(RENEWER, Pulse()) not in driver.feed(WatchCluster(wait_ms=10), Origin(GATEWAY, 2))
+
+
 def test_a_restarted_peer_is_told_the_last_news() -> None:
     driver = keeper(Topic("a"))
 
