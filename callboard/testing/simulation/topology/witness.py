@@ -143,10 +143,8 @@ class Witness:
                 self._partings(before, event)
             if verdict.accepted and not is_copy:
                 self._hangs(life, event)
-            again = isinstance(event, AdminMessage) or (
-                isinstance(event, JoinMessage | LeaveMessage) and not verdict.accepted
-            )
-            if not again:  # what is said before it is a member may be said again
+            refused = isinstance(event, JoinMessage | LeaveMessage) and not verdict.accepted
+            if not (refused or isinstance(event, AdminMessage)):  # said before it is a member, it may be said again
                 said = self._said.setdefault((life, event.seq), record.payload)
                 must(said == record.payload, "no two messages of a life have one number", f"{event.seq} of {life}")
             if is_new:
