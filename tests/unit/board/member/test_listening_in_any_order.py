@@ -8,17 +8,10 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 from callboard.board.member.differences import Difference, difference
 from callboard.board.member.listening import Listening
 from callboard.board.member.topology_view import TopologyEvent, TopologyEventKind, TopologyView
+from callboard.testing.simulation.topology.audience import AFTER
 from tests.unit.board.member.views import alone, view
 
 INIT, CHANGING, CHANGED, PROPERTIES = TopologyEventKind
-AFTER = {
-    None: {INIT},
-    INIT: {CHANGING, PROPERTIES},
-    CHANGED: {CHANGING, PROPERTIES},
-    PROPERTIES: {CHANGING, PROPERTIES},
-    CHANGING: {CHANGED},
-}
-"""Which event may follow which."""
 
 VIEWS = st.builds(
     lambda epoch, colour: view("a*b", epoch, traits={"b": {"properties": {"colour": colour}}}),
