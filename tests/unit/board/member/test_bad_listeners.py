@@ -10,7 +10,7 @@ import pytest
 
 from callboard import Barrier, MembershipEnded, TopologyEvent
 from callboard.messages.topology.control_messages import PropertiesMessage
-from tests.unit.board.member.clusters import DEADLINE_S, TOPIC, Cluster, eventually, run
+from tests.unit.board.member.clusters import BRIEF, DEADLINE_S, TOPIC, Cluster, eventually, run
 from tests.unit.board.member.views import remote
 
 
@@ -130,7 +130,7 @@ def test_a_member_whose_critical_listener_cannot_be_stopped_is_evicted_and_joins
                 changing.set()
                 assert released.wait(60)
 
-        member = await cluster.add("a")
+        member = await cluster.add("a", **BRIEF)
         await member.settled()
         member.add_listener(stuck)
         await cluster.add("b")

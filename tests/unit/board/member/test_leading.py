@@ -9,7 +9,7 @@ import pytest
 
 from callboard import LeadershipLost, Member, NotAnswered, RequestRefused, Token
 from callboard.board.member.leadership import may_lead
-from tests.unit.board.member.clusters import Cluster, eventually, run
+from tests.unit.board.member.clusters import BRIEF, Cluster, eventually, run
 from tests.unit.board.member.views import cluster as seen
 
 HELD, OTHER = Token("log", 1), Token("log", 9)
@@ -104,7 +104,7 @@ def test_the_next_leader_begins_after_the_work_of_the_former_one_has_ended(how: 
 def test_a_leader_that_loses_the_log_is_cancelled_before_another_one_begins(tmp_path: Path) -> None:
     async def scenario(cluster: Cluster) -> None:
         for name in "abc":
-            await cluster.add(name)
+            await cluster.add(name, **BRIEF)
             await cluster.members[name].settled()
         await cluster.agreed("abc")
         counter, working = Counter(), {name: asyncio.Event() for name in "abc"}
@@ -134,7 +134,7 @@ def test_a_leader_that_loses_the_log_is_cancelled_before_another_one_begins(tmp_
 def test_a_resource_refuses_a_leader_that_does_not_stop(tmp_path: Path) -> None:
     async def scenario(cluster: Cluster) -> None:
         for name in "ab":
-            await cluster.add(name)
+            await cluster.add(name, **BRIEF)
             await cluster.members[name].settled()
         await cluster.agreed("ab")
         counter, released = Counter(), asyncio.Event()
@@ -163,7 +163,7 @@ def test_a_resource_refuses_a_leader_that_does_not_stop(tmp_path: Path) -> None:
 
 def test_a_member_that_leads_again_begins_after_its_former_work_has_ended(tmp_path: Path) -> None:
     async def scenario(cluster: Cluster) -> None:
-        member, released, happened = await cluster.add("a"), asyncio.Event(), list[str]()
+        member, released, happened = await cluster.add("a", **BRIEF), asyncio.Event(), list[str]()
 
         async def first() -> None:
             async with member.leader_lease():
@@ -207,7 +207,7 @@ def test_a_member_that_joins_does_not_interrupt_the_leader(tmp_path: Path) -> No
 @pytest.mark.proves("T12", "T50")
 def test_a_blocked_event_loop_does_not_keep_its_leadership(tmp_path: Path) -> None:
     async def scenario(cluster: Cluster) -> None:
-        leader = await cluster.add("a")
+        leader = await cluster.add("a", **BRIEF)
         await leader.settled()
         lapsed = threading.Event()
 

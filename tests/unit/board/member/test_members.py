@@ -14,7 +14,7 @@ from callboard.messages.topology.cluster_state import Health
 from callboard.messages.topology.control_messages import RenewMessage
 from callboard.messages.topology.limits import CLUSTER_ID
 from callboard.messages.topology.reading import read
-from tests.unit.board.member.clusters import QUICK, TOPIC, Cluster, eventually, run
+from tests.unit.board.member.clusters import BRIEF, QUICK, TOPIC, Cluster, eventually, run
 from tests.unit.board.member.views import remote
 
 
@@ -158,7 +158,7 @@ def test_a_joiner_adopts_the_id_of_the_cluster(tmp_path: Path) -> None:
 
 def test_a_joiner_renews_as_often_as_the_lease_of_the_cluster_needs(tmp_path: Path) -> None:
     async def scenario(cluster: Cluster) -> None:
-        await cluster.add("a")
+        await cluster.add("a", **BRIEF)
         await cluster.agreed("a")
         await cluster.add("b", lease_s=1000, renew_s=100, ack_deadline_s=1000)
         await cluster.agreed("ab")
