@@ -139,6 +139,7 @@ class Stage:
             case CutOff(seconds=seconds):
                 self._cut(host, seconds)
             case Slow(append_s=append_s, read_s=read_s, seconds=seconds):
+                self._trouble(host, seconds + append_s + read_s)  # the last slow call may begin as late as that
                 host.world.append_s, host.world.read_s = append_s, read_s
                 self.witness.slow[host.its.instance] = self.witness.now_s + seconds + append_s
                 self.after(seconds, partial(self._fast, host))
