@@ -10,6 +10,7 @@ from callboard.actors.topology.member.proposer import Proposer
 from callboard.actors.topology.member.renewer import Renewer
 from callboard.actors.topology.member.standing import Standing
 from callboard.actors.topology.member.view_keeper import ViewKeeper
+from callboard.actors.topology.verdict import Reason
 from callboard.backends.fence import Fence
 from callboard.board.member import leadership
 from callboard.messages.event import replaced
@@ -52,6 +53,11 @@ def _only_renews(_: Any, self: Renewer) -> None:
     self._due = True
 
 
+def _patient(right: Any, self: Standing, verdict: Any, state: Any) -> None:
+    if verdict.reason is not Reason.DUPLICATE_ID:
+        right(self, verdict, state)
+
+
 def _thrifty(right: Any, *arguments: Any) -> Any:
     fold = right(*arguments)
     return fold and ClusterFold(replaced(fold.state, evicted_ms=()))
@@ -67,6 +73,7 @@ BUGS = (
     Patch("nobody proposes", Proposer, "_wait", lambda *_: ()),
     Patch("a restarted renewer counts on from what was read", Renewer, "_learn", _from_what_was_read),
     Patch("an acknowledgement is not repeated", Renewer, "_fall_due", _only_renews),
+    Patch("a second process with one id does not end", Standing, "_refused", _patient),
     Patch("a replaced log is not noticed", ViewKeeper, "_replaced", lambda *_: None),
     Patch("a snapshot forgets the budget", view_keeper, "begun", _thrifty),
     Patch("barriers are not read", BarrierReading, "found", lambda *_: ()),

@@ -84,6 +84,11 @@ class Repeat(ToMember):
 
 
 @dataclass(frozen=True, slots=True)
+class Twin(ToMember):
+    """Another host starts a process with the id of this instance."""
+
+
+@dataclass(frozen=True, slots=True)
 class Command(ToMember):
     """An operator's command: to ``evict`` the member, ``drain`` it, ``undrain`` it or ``transfer`` the lead to it."""
 

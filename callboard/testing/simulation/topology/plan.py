@@ -26,6 +26,7 @@ from callboard.testing.simulation.topology.acts import (
     Pause,
     Repeat,
     Slow,
+    Twin,
 )
 
 CHAOS_S = 60.0
@@ -133,6 +134,9 @@ def plan(seed: int) -> ClusterPlan:
     acts = [act for act in acts if act not in back[1:]]  # after a second one the lease clock may stop for long
     if its.exchanges:
         acts.append(Exchange(rng.uniform(20.0, CHAOS_S), rng.choice([1.0, 0.9, 0.5])))
+    twins = Random(f"twins/{seed}")  # noqa: S311  # of its own, so that all else stays as it is
+    if twins.random() < TWINS:
+        acts.append(Twin(twins.uniform(0, CHAOS_S), twins.choice(members).instance))
     snapshot_every = 1000 if its.exchanges else rng.choice([60, 1000, 1000])
     return ClusterPlan(
         seed, tuple(sorted(acts, key=lambda act: act.at_s)), {}, called=called, members=members,
@@ -143,6 +147,9 @@ def plan(seed: int) -> ClusterPlan:
 
 PARTITIONS = 0.3
 """The share of seeds in which half of the members lose the log at once."""
+
+TWINS = 0.2
+"""The share of seeds in which two processes have one id."""
 
 HASTY = 0.4
 """The share of seeds with a hasty member."""

@@ -40,9 +40,9 @@ REFUSALS = (
 
 COUNTED = (
     *CONFIGURATIONS, "Describe", "Configure",
-    "Crash", "Leave", "Kill", "Pause", "Hang", "Mute", "CutOff", "Slow", "Repeat", "Command", "Freeze",
+    "Crash", "Leave", "Kill", "Pause", "Hang", "Mute", "CutOff", "Slow", "Repeat", "Twin", "Command", "Freeze",
     "Outage", "Jump", "Exchange", "views", "evicted: silent", "evicted: no_ack", "ended: evicted",
-    "ended: log_replaced", "two leaders", "writes accepted", "writes refused",
+    "ended: log_replaced", "ended: duplicate_id", "two leaders", "writes accepted", "writes refused",
     "writes out of order, not fenced", *CONTROLS, *REFUSALS, "topology_init", "topology_changing", "topology_changed",
     "properties_changed", "listeners failed", "listeners too late", "backlogs read",
 )  # fmt: skip

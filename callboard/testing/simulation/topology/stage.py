@@ -36,6 +36,7 @@ from callboard.testing.simulation.topology.acts import (
     Pause,
     Repeat,
     Slow,
+    Twin,
 )
 from callboard.testing.simulation.topology.cluster import Cluster, FaultyWorld, Member
 from callboard.testing.simulation.topology.hasty import Hasty
@@ -44,6 +45,9 @@ from callboard.testing.simulation.topology.witness import Witness
 
 TROUBLE_S = 5.0
 """Twice as long as it takes to say again what was not read back."""
+
+TWIN_LIVES = 100
+"""More than a host has: the incarnations of its twin are counted from here."""
 
 AGAIN_S = 1.0
 """How long it takes until a process that has ended for good is started again."""
@@ -101,7 +105,9 @@ class Stage:
                 evicted = host.member if problem is MemberProblem.EVICTED else None  # the process goes on
                 former = "" if evicted else host.former
                 self._end(host)
-                self.after(AGAIN_S, partial(self._start, host, former, evicted))
+                host.is_gone = problem is MemberProblem.DUPLICATE_ID and self._runs(host.its.instance)
+                if not host.is_gone:
+                    self.after(AGAIN_S, partial(self._start, host, former, evicted))
         if self.hasty is not None:
             self.hasty.tick()
 
@@ -143,6 +149,9 @@ class Stage:
                 host.world.append_s, host.world.read_s = append_s, read_s
                 self.witness.slow[host.its.instance] = self.witness.now_s + seconds + append_s
                 self.after(seconds, partial(self._fast, host))
+            case Twin(instance=instance):
+                twin = Host(host.its, self.cluster.way_to_log(), lives=TWIN_LIVES)
+                self._start(self.hosts.setdefault(f"twin of {instance}", twin))
             case Repeat(late_s=late_s):
                 host.world.repeats_after_s.append(late_s)
             case Mute(seconds=seconds):
@@ -202,6 +211,10 @@ class Stage:
         self.witness.hanging.pop(member.settings.life, None)
         if host.member is member and not host.is_leaving:
             member.watch()
+
+    def _runs(self, instance: str) -> bool:
+        """Whether there is a process of this instance."""
+        return any(host.member is not None and host.its.instance == instance for host in self.hosts.values())
 
     def _mute(self, host: Host, *, muted: bool) -> None:
         host.muted = muted
