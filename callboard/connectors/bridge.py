@@ -11,8 +11,9 @@ from starlette.responses import Response
 from callboard.actors.topology.announcements.connector import Connector
 from callboard.actors.topology.announcements.registry import Clusters, Registry, Source
 from callboard.connectors.envelope import BODY_BYTES_MAX
+from callboard.connectors.http import ANSWER_S
 from callboard.connectors.identity import Identity
-from callboard.connectors.outgoing import ANSWER_S, FAILURES, MEANINGS
+from callboard.connectors.outgoing import FAILURES, MEANINGS
 from callboard.connectors.replays import Replays
 from callboard.connectors.settings import Bridge
 from callboard.connectors.version1 import VERSION, SharedSecret, Told, read, written, zipped

@@ -15,6 +15,7 @@ from callboard.actors.topology.announcements.registry import Registry, Source
 from callboard.actors.topology.announcements.remote_cluster import RemoteCluster
 from callboard.actors.topology.cluster_view import ClusterView
 from callboard.connectors.bridge import BridgeEnd
+from callboard.connectors.http import Http
 from callboard.connectors.identity import MS_NS, Identity
 from callboard.connectors.incoming import Incoming
 from callboard.connectors.keys import ConnectorKey
@@ -165,9 +166,10 @@ class Connectors:
                 self._call(stack, bridge, self._bridged)
             if self._connectors:
                 context = settings.tls.context(server=False) if settings.tls else None
-                outgoing = Outgoing(self._identity, context, _monotonic_ms)
+                http = Http(context, has_keys=bool(settings.keys))
+                outgoing = Outgoing(self._identity, http.call, _monotonic_ms)
                 self._ahead_ms = outgoing.ahead_ms
-                stack.push_async_callback(outgoing.close)
+                stack.push_async_callback(http.close)
                 self._call(stack, outgoing, self._connectors)
             stack.push_async_callback(_end, [self._begin(self._expire())])
             self._stack = stack.pop_all()

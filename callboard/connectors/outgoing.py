@@ -1,24 +1,20 @@
 """Exchanges announcements with the clusters that this one connects to."""
 
 import asyncio
-import ssl
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from urllib.parse import urlsplit
 
 import httpx
 
 from callboard.actors.topology.announcements.connector import Connector
-from callboard.connectors.envelope import BODY_BYTES_MAX
-from callboard.connectors.identity import Identity, certified
+from callboard.connectors.http import ANSWER_S, ANSWERED, Answer
+from callboard.connectors.identity import Identity
 from callboard.connectors.keys import ConnectorKey
 from callboard.errors import NotAnswered, RequestRefused, Undecodable
 from callboard.escaping import escaped
 from callboard.logger import get_logger
 from callboard.messages.topology.connector_limits import check_announcement
 from callboard.messages.topology.connector_messages import Announcement
-
-ANSWER_S = 10.0
-"""How long an answer may take, the connection included."""
 
 CLOCKS_MS_MAX = 5_000
 """How far a neighbour's clock may be away before that is logged."""
@@ -32,20 +28,19 @@ MEANINGS = {
 }
 
 
-class Outgoing:
-    """Calls URLs as ``identity``. Certificates say who answers if there is a ``context`` for them, or no key."""
+Call = Callable[[str, str, bytes], Awaitable[Answer]]
+"""Sends a request: its method, URL and body."""
 
-    def __init__(self, identity: Identity, context: ssl.SSLContext | None, monotonic_ms: Callable[[], int]) -> None:
-        self._identity, self._monotonic_ms = identity, monotonic_ms
-        self._certificates_count = bool(context) or not identity.ring.by_id
+
+class Outgoing:
+    """Calls URLs as ``identity``."""
+
+    def __init__(self, identity: Identity, call: Call, monotonic_ms: Callable[[], int]) -> None:
+        self._identity, self._call, self._monotonic_ms = identity, call, monotonic_ms
         self._addresses: dict[tuple[str, ConnectorKey | None], str] = {}
         self._told: dict[str, str] = {}
         self.ahead_ms: dict[str, int] = {}
         """How far the clock at a URL was ahead of this process's at the last answer; negative if it was behind."""
-        self._client = httpx.AsyncClient(
-            verify=context or ssl.create_default_context(), trust_env=False, timeout=ANSWER_S,
-            headers={"accept-encoding": "identity", "user-agent": "callboard"},
-        )  # fmt: skip
         self._log = get_logger(instance=identity.me)
 
     async def exchange(self, connector: Connector) -> bool:
@@ -79,10 +74,6 @@ class Outgoing:
                     await self._ask(key, "DELETE", url, address, Announcement())
                 except FAILURES as error:
                     self._log.info("announcement.left", url=url, reason=escaped(error))
-
-    async def close(self) -> None:
-        """Close all connections."""
-        await self._client.aclose()
 
     async def _exchanged(self, connector: Connector, url: str) -> bool:
         ring = self._identity.ring
@@ -127,25 +118,18 @@ class Outgoing:
         status, and ``Undecodable`` for an answer that is not authentic.
         """
         asked = self._identity.ask(key, method, urlsplit(url).path, address, said)
-        async with asyncio.timeout(ANSWER_S), self._client.stream(method, url, content=asked.body) as response:
-            if response.status_code == 404:
-                return None
-            if response.status_code not in {200, 409}:
-                meaning = MEANINGS.get(response.status_code, "it is no connector")
-                raise NotAnswered(f"HTTP {response.status_code}: {meaning}")
-            body = bytearray()
-            async for chunk in response.aiter_raw():
-                body += chunk
-                if len(body) > BODY_BYTES_MAX:
-                    raise Undecodable(f"the answer has more than {BODY_BYTES_MAX} bytes")
-            connection = response.extensions["network_stream"].get_extra_info("ssl_object")
-        names = certified(connection) if self._certificates_count else None
-        answer = self._identity.answered(asked, bytes(body), names)
+        async with asyncio.timeout(ANSWER_S):
+            status, body, names = await self._call(method, url, asked.body)
+        if status == 404:
+            return None
+        if status not in ANSWERED:
+            raise NotAnswered(f"HTTP {status}: {MEANINGS.get(status, 'it is no connector')}")
+        answer = self._identity.answered(asked, body, names)
         sender = answer.envelope.sender
         self._compare_clocks(url, asked.envelope.sent_ms, answer.envelope.sent_ms)
-        if response.status_code == 200 and sender != address:
+        if status == 200 and sender != address:
             raise Undecodable("the answer is from another process than was asked")
-        return response.status_code == 200, sender, answer.announcement
+        return status == 200, sender, answer.announcement
 
     def _compare_clocks(self, url: str, asked_ms: int, answered_ms: int) -> None:
         """The answer was sent after the request, and before now: it cannot have another time."""
