@@ -1,9 +1,11 @@
 """The fence: what a resource admits, by the tokens it has seen."""
 
+from typing import Any
+
 import pytest
 
 from callboard.backends.fence import Fence, Token
-from callboard.errors import LeaderReplaced, LogReplaced
+from callboard.errors import LeaderReplaced, LogReplaced, RequestRefused
 
 FIVE, SEVEN = Token("log", 5), Token("log", 7)
 
@@ -37,3 +39,16 @@ def test_a_refused_write_leaves_the_highest_token_unchanged(
         fence.admit(token)
     assert fence.highest == SEVEN
     assert fence.admit(SEVEN) is False
+
+
+@pytest.mark.parametrize("token", [5, "log", ("log", 5)])
+def test_what_is_no_token_is_refused(token: Any) -> None:
+    for use in (Fence, Fence().admit, Fence(FIVE).admit):
+        with pytest.raises(RequestRefused, match="is no Token; take that of leader_lease"):
+            use(token)
+
+
+@pytest.mark.parametrize(("log_id", "epoch"), [("log", "5"), ("log", 5.0), ("log", True), ("log", None), (b"log", 5)])
+def test_a_token_that_could_not_be_compared_is_refused(log_id: Any, epoch: Any) -> None:
+    with pytest.raises(RequestRefused, match="an epoch, a whole number, not"):
+        Token(log_id, epoch)
