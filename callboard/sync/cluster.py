@@ -65,7 +65,7 @@ class Member(Twin[member.Member]):
     instances = passing(member.Member.instances)
     holds = passing(member.Member.holds)
     local_cluster = passing(member.Member.local_cluster)
-    descriptor = passing(member.Member.descriptor)
+    descriptor = on_loop(member.Member.descriptor)
     add_listener = on_loop(member.Member.add_listener)
     remove_listener = on_loop(member.Member.remove_listener)
     add_provider = on_loop(member.Member.add_provider)

@@ -23,6 +23,7 @@ def test_a_service_without_an_event_loop_leads_and_is_told_of_changes(tmp_path: 
         first.settled()
         with first.leader_lease() as token:
             assert first.holds(token)
+            assert '"final": true' in first.descriptor()
             with board.member(instance="b", properties={"x": "1"}, **QUICK) as second:
                 second.settled(timeout_s=30)
                 assert changed.wait(30)
