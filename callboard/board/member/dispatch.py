@@ -66,7 +66,7 @@ class Dispatch:
             log.exception("listener.failed", reason=f"{type(error).__name__}: {error}")
         finally:
             late.cancel()
-            self._listening.returned(listener)
+            self._listening.returned(listener, event)
             self.pump()
 
     async def close(self) -> None:

@@ -13,7 +13,8 @@ class _Listener:
     last: TopologyView | None = None
     changes: int = 0
     told_changing: bool = False
-    busy: bool = False
+    busy_with: TopologyEvent | None = None
+    """The event that it has not returned from."""
 
 
 class Listening:
@@ -51,7 +52,7 @@ class Listening:
     def may_acknowledge(self) -> bool:
         """Whether no critical listener acts by a view that was current: all have returned from ``CHANGING``."""
         return self._changing and all(
-            not each.busy and (each.last is None or each.told_changing)
+            each.busy_with is None and (each.last is None or each.told_changing)
             for each in self._listeners.values()
             if each.critical
         )
@@ -99,18 +100,20 @@ class Listening:
         return min(later + ([] if self._window_ms is None else [self._window_ms]), default=None)
 
     def due(self, now_ms: int) -> list[tuple[object, TopologyEvent]]:
-        """The events to deliver now, those of older listeners first. Each listener is then busy until ``returned``."""
+        """The events to deliver now, those of older listeners first. Each listener is told nothing else until
+        ``returned``.
+        """
         found = []
         for key, listener in self._listeners.items():
-            if not listener.busy and listener.not_before_ms <= now_ms and (event := self._next(listener)) is not None:
-                listener.busy = True
+            if listener.busy_with is None and listener.not_before_ms <= now_ms and (event := self._next(listener)):
+                listener.busy_with = event
                 found.append((key, event))
         return found
 
-    def returned(self, listener: object) -> None:
-        """The listener has returned from its event."""
-        if listener in self._listeners:
-            self._listeners[listener].busy = False
+    def returned(self, listener: object, event: TopologyEvent) -> None:
+        """The listener has returned from this event. If it was removed and added meanwhile, it may be told another."""
+        if (its := self._listeners.get(listener)) is not None and its.busy_with is event:
+            its.busy_with = None
 
     def _change(self) -> None:
         if not self._changing:

@@ -46,10 +46,10 @@ class Told:
             for name, event in due:
                 self.events.setdefault(name, []).append(event)
                 if name not in self.slow:
-                    self.listening.returned(name)
+                    self.listening.returned(name, event)
 
-    def returns(self, name: str) -> None:
-        self.listening.returned(name)
+    def returns(self, name: str, call: int = -1) -> None:
+        self.listening.returned(name, self.events[name][call])
         self.deliver()
 
     def to(self, name: str) -> str:
@@ -206,6 +206,21 @@ def test_a_slow_listener_delays_no_one_else_and_misses_what_is_over(told: Told) 
         told.returns("slow")
     assert told.to("slow") == "init 1, changing 1, changed 1-4"
     assert told.events["slow"][-1].new.local_instance.properties == {"colour": "red"}  # type: ignore[union-attr]
+
+
+def test_a_listener_that_was_added_again_is_busy_until_it_returns_from_what_it_was_told_last(told: Told) -> None:
+    told.slow = {"x"}
+    told.bind("x")
+    told.agree(view("a*b", 1))
+    told.listening.unbind("x")
+    told.bind("x")
+    assert told.to("x") == "init 1, init 1"
+    told.change(view("a*b", 2))
+    told.returns("x", call=0)
+    assert told.to("x") == "init 1, init 1"
+    assert not told.listening.may_acknowledge
+    told.returns("x")
+    assert told.to("x") == "init 1, init 1, changing 1"
 
 
 def test_a_change_that_a_slow_listener_missed_is_told_even_if_the_view_is_the_same(told: Told) -> None:

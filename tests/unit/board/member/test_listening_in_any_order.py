@@ -69,8 +69,8 @@ class ListeningInAnyOrder(RuleBasedStateMachine):
 
     @rule(who=WHO)
     def returns(self, who: str) -> None:
-        if self.handling.pop(who, None) is not None:
-            self.listening.returned(who)
+        if (event := self.handling.pop(who, None)) is not None:
+            self.listening.returned(who, event)
 
     def _check(self, told: list[TopologyEvent], event: TopologyEvent) -> None:
         before = told[-1] if told else None
