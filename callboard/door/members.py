@@ -143,6 +143,9 @@ ARGUMENTS: dict[str, Rule] = {
 }
 """The arguments of a member's methods."""
 
+SELECTION = {name: ARGUMENTS[name] for name in ("is_local", "is_leader", "cluster", "not_cluster", "where")}
+"""See ``Which``."""
+
 
 def options(given: Mapping[str, Any]) -> dict[str, Any]:
     """The options of a member, checked and normalised. Raises ``ConfigError``, and ``TypeError`` for an unknown one."""
@@ -152,6 +155,11 @@ def options(given: Mapping[str, Any]) -> dict[str, Any]:
 def asked(**arguments: Any) -> dict[str, Any]:
     """The arguments of a method, checked and normalised. Raises ``RequestRefused``."""
     return checked(RequestRefused, ARGUMENTS, arguments)
+
+
+def selection(given: Mapping[str, Any]) -> None:
+    """Raise ``RequestRefused`` for a selection of the wrong type, and ``TypeError`` for an unknown name."""
+    checked(RequestRefused, SELECTION, given)
 
 
 def demand_timing(lease_s: float, renew_s: float, margin: float, ack_deadline_s: float) -> None:

@@ -7,7 +7,7 @@ from typing import Any, TypedDict, Unpack
 from callboard.actors.topology.announcements.remote_cluster import RemoteInstance
 from callboard.actors.topology.cluster_view import Instance
 from callboard.board.member.topology_view import AnyInstance, TopologyView
-from callboard.door.members import asked
+from callboard.door.members import asked, selection
 from callboard.errors import RequestRefused
 
 
@@ -116,7 +116,7 @@ def _by_id(side: Side) -> dict[str, Placed]:
 
 
 def _selected(found: Iterable[Placed], which: Which) -> Found:
-    asked(**which)
+    selection(which)
 
     def fits(cluster: str, each: AnyInstance) -> bool:
         where, is_local = which.get("where"), isinstance(each, Instance) and each.is_local

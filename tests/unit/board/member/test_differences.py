@@ -110,3 +110,5 @@ def test_a_selection_of_the_wrong_type_or_name_is_refused() -> None:
             found.retained(**which)
     with pytest.raises(TypeError, match="there is no 'is_lead'; did you mean is_leader"):
         found.removed(is_lead=True)
+    with pytest.raises(TypeError, match="there is no 'tag'; known here: is_local, is_leader, cluster"):
+        found.removed(tag="web")
