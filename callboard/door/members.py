@@ -111,7 +111,7 @@ OPTIONS: dict[str, Rule] = {
     "ack_deadline_s": LEASE,
     "min_event_delay_s": SECONDS,
     "listener_timeout_s": number(0, limits.HOUR_S, above=True),
-    "streams": several(topic, BARRIERS_MAX),
+    "streams": lambda value: tuple(dict.fromkeys(several(topic, BARRIERS_MAX)(value))),
     "backlog": function,
 }
 """See ``MemberOptions``."""

@@ -1,6 +1,7 @@
 """Attends to one member of a cluster: takes its news, and answers with acknowledgements, properties and rejoining."""
 
 import asyncio
+import os
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
@@ -65,6 +66,7 @@ class Attendance:
         self.changed = asyncio.Event()
         """Set when anything has changed; then replaced by another one."""
         self.tasks = Tasks()
+        self._process = os.getpid()
         self._written_ms = -WRITE_MS
         self._acknowledging = -1
         self._lapse: asyncio.TimerHandle | None = None
@@ -88,7 +90,11 @@ class Attendance:
         )
         self.agent = await self._board.agents.member(self.settings)
         self.news, self._acknowledging = ClusterNews(version=0, state=EMPTY), -1
-        await asyncio.to_thread(its.keep, new_id)
+        try:
+            await asyncio.to_thread(its.keep, new_id)
+        except BaseException:
+            await self.agent.stop(0)
+            raise
 
     async def _attend(self) -> None:
         try:
@@ -131,8 +137,8 @@ class Attendance:
 
     @property
     def standing(self) -> bool:
-        """Whether this process may count on its lease now."""
-        return self.news.standing_until_ms > self._now_ms()
+        """Whether this process may count on its lease now; a forked child may not."""
+        return self.news.standing_until_ms > self._now_ms() and os.getpid() == self._process
 
     def take(self, news: ClusterNews) -> None:
         """Act on this news; again on the same at the end of the lease, or when remote clusters have changed."""
@@ -260,10 +266,10 @@ class Attendance:
         instead: leaving would let the others go on too early.
         """
         self.ending.cancel()
-        await asyncio.gather(self.ending, return_exceptions=True)
         if self._lapse is not None:
             self._lapse.cancel()
         try:
+            await asyncio.gather(self.ending, return_exceptions=True)
             async with asyncio.timeout(drain_s):
                 await self.until(lambda: self._at_rest)
                 if not self.agent.has_ended:

@@ -1,16 +1,18 @@
 """The id of an instance, kept on its host."""
 
+import asyncio
 import fcntl
 import json
 import os
 import socket
+import threading
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, Self
 
 from callboard.backends.local.disk import write_all
-from callboard.backends.local.file_locks import kept_by
+from callboard.backends.local.file_locks import kept_by, lock_holder
 from callboard.board.context import BoardContext
 from callboard.errors import ConfigError, MembershipEnded
 from callboard.messages.topology.limits import NAME
@@ -30,6 +32,7 @@ class Identity:
     def __init__(self, instance: str, previous: str = "", descriptor: int = -1) -> None:
         self.instance, self.previous = instance, previous
         self._descriptor = descriptor
+        self._writing = threading.Lock()  # once closed, the descriptor may be another file's
 
     @classmethod
     def claim(cls, folder: Path, new_id: Callable[[], str]) -> Self:
@@ -50,7 +53,7 @@ class Identity:
             try:
                 fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError:
-                why = f"{kept_by(descriptor, path)}, or set instance to another id"
+                why = f"{_kept_by(descriptor, path)}, or set instance to another id"
                 raise MembershipEnded(why, code=MemberProblem.DUPLICATE_ID) from None
             kept = _kept(descriptor, path)
         except BaseException:
@@ -61,22 +64,41 @@ class Identity:
 
     def keep(self, incarnation: str) -> None:
         """Note the incarnation that now begins. Raises ``ConfigError``."""
-        if self._descriptor < 0:
-            return
-        kept = {"instance": self.instance, "incarnation": incarnation, "place": _place(self._descriptor)}
-        try:
-            os.lseek(self._descriptor, 0, os.SEEK_SET)
-            os.ftruncate(self._descriptor, 0)
-            write_all(self._descriptor, json.dumps(kept).encode())
-            os.fsync(self._descriptor)
-        except OSError as error:
-            raise ConfigError(f"{FILE} cannot be written: {error.strerror}") from error
+        with self._writing:
+            if self._descriptor < 0:
+                return
+            kept = {"instance": self.instance, "incarnation": incarnation, "place": _place(self._descriptor)}
+            try:
+                os.lseek(self._descriptor, 0, os.SEEK_SET)
+                os.ftruncate(self._descriptor, 0)
+                write_all(self._descriptor, json.dumps(kept).encode())
+                os.fsync(self._descriptor)
+            except OSError as error:
+                raise ConfigError(f"{FILE} cannot be written: {error.strerror}") from error
 
     def close(self) -> None:
         """Let another process have it. Idempotent."""
-        with suppress(OSError):
-            os.close(self._descriptor)
-        self._descriptor = -1
+        with self._writing, suppress(OSError):
+            if self._descriptor >= 0:
+                fcntl.flock(self._descriptor, fcntl.LOCK_UN)  # a forked child may still have it open
+                os.close(self._descriptor)
+            self._descriptor = -1
+
+
+async def claimed(instance: str, board: BoardContext) -> Identity:
+    """``identity_of``, without blocking; if it is cancelled, nothing stays claimed."""
+    claiming = asyncio.create_task(asyncio.to_thread(identity_of, instance, board))
+    try:
+        return await asyncio.shield(claiming)
+    except asyncio.CancelledError:
+        claiming.add_done_callback(_give_up)
+        await asyncio.wait({claiming})
+        raise
+
+
+def _give_up(claiming: asyncio.Task[Identity]) -> None:
+    if not claiming.cancelled() and claiming.exception() is None:
+        claiming.result().close()
 
 
 def identity_of(instance: str, board: BoardContext) -> Identity:
@@ -87,6 +109,12 @@ def identity_of(instance: str, board: BoardContext) -> Identity:
     if instance or board.settings.log.startswith("memory:"):
         return Identity(instance or board.new_id())
     return Identity.claim(board.settings.base, board.new_id)
+
+
+def _kept_by(descriptor: int, path: Path) -> str:
+    if lock_holder(os.fstat(descriptor)) == os.getpid():
+        return f"another member of this process keeps {path}; stop it first"
+    return kept_by(descriptor, path)
 
 
 def _kept(descriptor: int, path: Path) -> dict[str, Any]:

@@ -15,7 +15,7 @@ from callboard.board.context import BoardContext
 from callboard.board.member.attendance import Attendance
 from callboard.board.member.calling import running_loop
 from callboard.board.member.dispatch import TopologyListener
-from callboard.board.member.identity import identity_of
+from callboard.board.member.identity import claimed
 from callboard.board.member.leadership import LeaderLease
 from callboard.board.member.listening import Listening
 from callboard.board.member.options import MemberPlan
@@ -37,6 +37,8 @@ ELSEWHERE = (
     "this member runs on another event loop; anywhere else call only topology, is_leader, instances, local_cluster and "
     "holds, or use callboard.sync"
 )
+
+CLOSED = "the event loop of this member was closed before it was stopped; open a board again, and make another member"
 
 
 class Member:
@@ -70,9 +72,9 @@ class Member:
             ConfigError: the instance id cannot be kept.
         """
         async with self._turn:
-            if self._attendance is not None:  # the end of an inner ``async with`` would end the membership of the outer
+            if self._on_loop() is not None:  # the end of an inner ``async with`` would end the membership of the outer
                 raise RequestRefused("this member is started already; stop it first, or make another for this task")
-            identity = await asyncio.to_thread(identity_of, self._plan.agent.instance, self._board)
+            identity = await claimed(self._plan.agent.instance, self._board)
             attendance = Attendance(self._board, self._plan, identity, self._listening, self._sources, self._now_ms)
             await attendance.begin()
             self._attendance, self._loop = attendance, running_loop()
@@ -86,10 +88,11 @@ class Member:
         if (running := self._on_loop()) is not None and running.dispatch.is_calling:
             raise RequestRefused("a listener cannot wait for the end of its member; start a task that stops it")
         async with self._turn:
-            attendance, self._attendance = self._attendance, None
-            if attendance is not None:
-                await attendance.end(reason, LEAVE_S)
-                self._listening = self._new_listening()
+            if self._attendance is not None:
+                try:
+                    await self._attendance.end(reason, LEAVE_S)
+                finally:
+                    self._attendance, self._listening = None, self._new_listening()
 
     async def leave(self, error: BaseException | None = None) -> None:
         """Stop, and raise the error that had ended it; if the body raised ``error``, add it there as a note instead."""
@@ -110,7 +113,7 @@ class Member:
     def _on_loop(self) -> Attendance | None:
         """What runs, if anything does. Raises ``RequestRefused`` anywhere but on its event loop."""
         if self._attendance is not None and running_loop() is not self._loop:
-            raise RequestRefused(ELSEWHERE)
+            raise RequestRefused(CLOSED if self._loop is None or self._loop.is_closed() else ELSEWHERE)
         return self._attendance
 
     def _running(self) -> Attendance:
