@@ -84,7 +84,8 @@ def _told(step: Step) -> tuple[str, tuple[str, ...], str]:
     if isinstance(event, AdminMessage):
         kind, target = _command_kind(event, before)
         by = shortened(event.author) or event.instance
-        what = f"{by} founded the cluster" if kind == "founded" else f"command of {by}: {command(event)}"
+        what = f"command of {by}: {command(event, before.settings)}"
+        what = f"{by} founded the cluster" if kind == "founded" else what
         return kind, (target,) if target else (), what + because(event.reason)
     return "", (), ""
 

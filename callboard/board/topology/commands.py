@@ -96,7 +96,7 @@ def demand_member(state: ClusterState, instance: str) -> None:
         return
     left = next((each.offset for each in reversed(state.gone) if each.instance == instance), None)
     if left is not None:
-        what, then = f"{instance!r} is no member any more: it left at offset {left}", ""
+        what, then = f"{instance!r} is no member any more: it left, or was evicted, at offset {left}", ""
     else:
         close = suggestion(instance, members)
         what, then = f"the cluster has no member {instance!r}", f"did you mean {close!r}?" if close else ""
@@ -124,7 +124,7 @@ async def _verdict(reading: Reading, message: AdminMessage, offset: int, timeout
                     if each.record.offset == offset:
                         verdict, state = each.verdict, each.after
                         return ClusterCommandResult(
-                            command=words(message), offset=offset, accepted=verdict.accepted,
+                            command=words(message, each.before.settings), offset=offset, accepted=verdict.accepted,
                             reason=verdict.reason.value, detail=verdict.detail, epoch=state.view.epoch,
                             leader=state.view.leader,
                         )  # fmt: skip

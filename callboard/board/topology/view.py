@@ -2,13 +2,12 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from enum import Enum
 from typing import Any, Literal
 
 from callboard.actors.topology.joining import silence_ms
 from callboard.board.page import AsOf
 from callboard.board.topology.reading import Reading
-from callboard.board.topology.wording import named
+from callboard.board.topology.wording import named, plain
 from callboard.messages.topology.cluster_state import ClusterMember, ClusterState
 
 ClusterCondition = Literal["none", "empty", "unsettled", "settled", "degraded", "too_new", "unknown"]
@@ -102,7 +101,7 @@ def report(reading: Reading, now_ns: int) -> ClusterReport:
         barrier_s=reading.barrier_s,
         frozen=state.frozen,
         last_record_s=last_s,
-        settings=_plain(settings) if settings else {},
+        settings=plain(settings) if settings else {},
         members=tuple([_member(state, member, lags_s.get(member.instance, -1.0)) for member in state.members]),
         evictions=reading.evictions,
         rejoins=reading.rejoins,
@@ -161,9 +160,3 @@ def _notes(state: ClusterState, last_s: float) -> list[str]:
     if suspected := [each.instance for each in state.members if each.suspected_by]:
         notes.append(f"other members cannot reach {named(suspected)}")
     return notes
-
-
-def _plain(settings: Any) -> dict[str, Any]:
-    names = [name for name in settings.__dataclass_fields__ if name not in ("unknown", "cluster_id")]
-    values = {name: getattr(settings, name) for name in names}
-    return {name: value.name.lower() if isinstance(value, Enum) else value for name, value in values.items()}

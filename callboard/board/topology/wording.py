@@ -1,7 +1,10 @@
 """The messages of the control topic, in words."""
 
+from enum import Enum
+from typing import Any
+
 from callboard.actors.topology.joining import silence_ms
-from callboard.messages.topology.cluster_state import ClusterMember, ClusterState
+from callboard.messages.topology.cluster_state import ClusterMember, ClusterSettings, ClusterState
 from callboard.messages.topology.control_messages import (
     AckMessage,
     AdminMessage,
@@ -52,8 +55,8 @@ def about(event: MemberEvent) -> str:  # noqa: PLR0911 - one line a message
             return f"{who}: renews its lease"
 
 
-def command(event: AdminMessage) -> str:
-    """The command, such as ``evict a``."""
+def command(event: AdminMessage, former: ClusterSettings | None = None) -> str:
+    """The command, such as ``evict a``; with the ``former`` settings, also what it changes of them."""
     if event.evict is not None:
         return f"evict {event.evict.target}"
     if event.drain is not None:
@@ -62,7 +65,22 @@ def command(event: AdminMessage) -> str:
         return f"transfer the leadership to {event.transfer.target}"
     if event.freeze is not None:
         return "freeze" if event.freeze.frozen else "unfreeze"
-    return f"configure cluster {event.configure.cluster_id}" if event.configure is not None else "unknown"
+    return _configuration(event.configure, former) if event.configure is not None else "unknown"
+
+
+def _configuration(settings: ClusterSettings, former: ClusterSettings | None) -> str:
+    if former is None:
+        return f"configure cluster {settings.cluster_id}"
+    was, now = plain(former), plain(settings)
+    changes = [f"{name} from {was[name]} to {now[name]}" for name in now if was[name] != now[name]]
+    return f"configure {', '.join(changes) or 'nothing'}"
+
+
+def plain(settings: ClusterSettings) -> dict[str, Any]:
+    """The settings by name, without the cluster id."""
+    names = [name for name in settings.__dataclass_fields__ if name not in ("unknown", "cluster_id")]
+    values = {name: getattr(settings, name) for name in names}
+    return {name: value.name.lower() if isinstance(value, Enum) else value for name, value in values.items()}
 
 
 def evidence(state: ClusterState, member: ClusterMember, kind: Evidence) -> str:

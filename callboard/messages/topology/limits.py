@@ -85,9 +85,10 @@ def check_settings(settings: ClusterSettings) -> None:
     demand(LEASE_MS_MIN <= its.lease_ms <= LEASE_MS_MAX, f"the {lease} is not in {LEASE_MS_MIN} to {LEASE_MS_MAX}")
     demand(1 <= its.gap_ms <= its.lease_ms // 2, f"the gap of {its.gap_ms} ms is more than half the {lease}")
     acks = f"the acknowledgement's deadline of {its.ack_deadline_ms} ms"
-    demand(its.lease_ms <= its.ack_deadline_ms <= COUNT_MAX, f"{acks} is shorter than the {lease}")
+    demand(its.lease_ms <= its.ack_deadline_ms, f"{acks} is shorter than the {lease}")
+    demand(its.ack_deadline_ms <= COUNT_MAX, f"{acks} is more than {COUNT_MAX}")
     demand(0 <= its.budget_percent <= 100, f"a budget of {its.budget_percent} per cent")
-    demand(0 <= its.budget_min <= MEMBERS_MAX, f"a budget of {its.budget_min} members")
+    demand(0 <= its.budget_min <= MEMBERS_MAX, f"a budget of {its.budget_min} members is not in 0 to {MEMBERS_MAX}")
 
 
 def _join(event: JoinMessage) -> None:

@@ -43,13 +43,18 @@ def test_settings_are_changed_and_the_others_stay():
     async def work(stage: Stage) -> None:
         topology = stage.board.topology
         assert (await topology.configure({"lease_ms": 20_000, "ack_deadline_ms": 20_000})).accepted
-        assert (await topology.configure({"ack_policy": "wait"})).accepted
+        assert (await topology.configure({"ack_policy": "wait"})).command == "configure ack_policy from evict to wait"
         settings = (await topology.view()).settings
         assert (settings["lease_ms"], settings["gap_ms"], settings["ack_policy"]) == (20_000, 5000, "wait")
-        assert (await topology.history()).items[-1].kind == "configured"
+        longer, other = (await topology.history()).items[-2:]
+        assert other.kind == "configured"
+        assert "configure lease_ms from 10000 to 20000, ack_deadline_ms from 10000 to 20000" in longer.what
         with refused("invalid") as error:
             await topology.configure({"lease_ms": 600})
         assert "the gap of 5000 ms is more than half the lease of 600 ms" in str(error.value)
+        with refused("invalid") as error:
+            await topology.configure({"ack_deadline_ms": 10**12})
+        assert "the acknowledgement's deadline of 1000000000000 ms is more than 2147483647" in str(error.value)
         with refused("invalid"):
             await topology.configure({"ack_policy": "perhaps"})  # type: ignore[typeddict-item]
         with refused("empty"):
@@ -89,7 +94,7 @@ def test_a_wrong_member_is_named_with_the_one_that_may_be_meant():
         for name, why in (
             ("egde-1", "the cluster has no member 'egde-1'; did you mean 'edge-1'?"),
             ("zzz", "the cluster has no member 'zzz'; members: edge-1, edge-2"),
-            ("gone", "'gone' is no member any more: it left at offset 5; members: edge-1, edge-2"),
+            ("gone", "'gone' is no member any more: it left, or was evicted, at offset 5; members: edge-1, edge-2"),
         ):
             for command in (topology.evict, topology.drain, topology.transfer):
                 with refused("unknown_name") as error:
