@@ -78,7 +78,7 @@ def read_connector_key(setting: str, peers: Iterable[str] = ()) -> ConnectorKey:
     name, secret = read_secret(setting)
     if not _HEX.fullmatch(secret):
         raise ConfigError(f"the file of key {name!r} does not hold 64 hexadecimal digits; use: openssl rand -hex 32")
-    return ConnectorKey(name, bytes.fromhex(secret.decode()), tuple(peers))
+    return ConnectorKey(name, bytes.fromhex(secret.decode()), peers)  # type: ignore[arg-type]  # it checks them
 
 
 class KeyRing:
@@ -117,5 +117,5 @@ def _keys(value: Any) -> tuple[ConnectorKey, ...]:
     is_list = isinstance(value, Iterable) and not isinstance(value, str | bytes | Mapping)
     taken = tuple(islice(value, KEYS_MAX + 1)) if is_list else ()
     if not is_list or len(taken) > KEYS_MAX or not all(isinstance(each, ConnectorKey) for each in taken):
-        raise Unfit(type(value), f"a list of up to {KEYS_MAX} ConnectorKey")
+        raise Unfit(type(value), f"a list of up to {KEYS_MAX} ConnectorKey, as read_connector_key gives")
     return taken

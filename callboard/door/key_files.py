@@ -16,7 +16,7 @@ def read_secret(setting: str) -> tuple[str, bytes]:
 
     Raises ``ConfigError`` if it is not of this form, or if the file cannot be read or is readable by others.
     """
-    name, _, file = setting.partition("=")
+    name, _, file = setting.partition("=") if isinstance(setting, str) else ("", "", "")
     if not is_key_name(name) or not Path(file).name.strip("= \t\r\n"):  # a secret in base64 ends in "=="
         raise ConfigError(
             "a key is written as NAME=FILE, with the secret in the file, never in the setting; a NAME has up to 64 "

@@ -30,7 +30,7 @@ def test_a_key_is_read_from_its_file_without_surrounding_white_space(tmp_path):
     assert pickle.loads(pickle.dumps(settings)) == settings  # it goes to actors in processes of their own
 
 
-@pytest.mark.parametrize("setting", ["ops", "ops=", "=./ops.key", ""])
+@pytest.mark.parametrize("setting", ["ops", "ops=", "=./ops.key", "", 5])
 def test_a_malformed_key_setting_is_refused_without_repeating_it(setting):
     with pytest.raises(ConfigError, match="NAME=FILE"):
         read_key(setting)

@@ -134,6 +134,15 @@ def test_the_peers_of_a_key_are_a_list_of_ids_or_patterns(peers):
     assert ConnectorKey("ring", KEY.secret, ["red-*"]).peers == ("red-*",)
 
 
+def test_the_peers_of_a_key_that_is_read_are_no_single_text(tmp_path):
+    file = tmp_path / "ring.key"
+    file.write_text("ab" * 32)
+    file.chmod(0o600)
+    with pytest.raises(ConfigError, match=r"^peers is 'red-\*', but should be a list"):  # "*" alone would be anyone
+        read_connector_key(f"ring={file}", "red-*")
+    assert read_connector_key(f"ring={file}", ["red-*"]).peers == ("red-*",)
+
+
 @pytest.mark.parametrize("secret", [b"", bytes(31), bytes(33), "0" * 32])
 def test_a_key_is_32_bytes(secret):
     with pytest.raises(ConfigError, match="must be 32 bytes"):
