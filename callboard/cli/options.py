@@ -17,8 +17,19 @@ PANEL = "Options of every command"
 
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON document.")]
 Create = Annotated[bool, typer.Option("--create", help="Create the board if it does not exist.")]
+
+
+def _given(value: str | None) -> str | None:
+    if value == "":
+        raise typer.BadParameter("it is empty; name the instance, or leave --member out")  # a variable may not be set
+    return value
+
+
 Member = Annotated[
-    str, typer.Option("--member", metavar="ID", help="Join the cluster as this instance.", show_default=False)
+    str | None,
+    typer.Option(
+        "--member", metavar="ID", help="Join the cluster as this instance.", show_default=False, callback=_given
+    ),
 ]
 Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")]
 PublisherName = Annotated[str, typer.Option("--publisher", metavar="NAME", help="Only this publisher.")]

@@ -22,12 +22,14 @@ from callboard.door.limits import (
     RETRIES_MAX,
     THROTTLE_S_MAX,
 )
+from callboard.door.members import name as member_word
+from callboard.door.members import tags as member_tags
 from callboard.door.rules import Unfit, pattern
 from callboard.errors import ConfigError, RequestRefused
 from callboard.messages.distribution.package_event import EVENTS, KINDS
 from callboard.messages.distribution.topic_messages import ANNOUNCE_S_MAX
 from callboard.messages.topics import PREFIX
-from callboard.messages.topology.limits import COUNT_MAX
+from callboard.messages.topology.limits import COUNT_MAX, TAGS_MAX
 
 
 def _names(value: Any) -> Any:
@@ -40,6 +42,20 @@ def _pattern(value: str) -> str:
         return pattern(value)
     except Unfit as unfit:
         raise ValueError(f"each should be {unfit.expected}") from None
+
+
+def _instance(value: str) -> str:
+    try:
+        return member_word(value) if value else ""
+    except Unfit as unfit:
+        raise ValueError(f"should be {unfit.expected}") from None
+
+
+def _tags(value: tuple[str, ...]) -> tuple[str, ...]:
+    try:
+        return member_tags(value)
+    except Unfit:
+        raise ValueError(f"should be up to {TAGS_MAX} words of a-z, A-Z, 0-9, '.', '_' and '-'") from None
 
 
 def _start(value: Any) -> Any:
@@ -248,7 +264,7 @@ class JanitorSection(Section):
 class MemberSection(Section):
     """How `run` joins the cluster of the services that use this board; see topology.md."""
 
-    instance: str = Field(
+    instance: Annotated[str, AfterValidator(_instance)] = Field(
         default="", description="join the cluster under this id; every process needs its own. Default: do not join"
     )
     profile: Literal["default", "fast", "wan"] = Field(
@@ -257,7 +273,9 @@ class MemberSection(Section):
     priority: int = Field(
         default=0, ge=-COUNT_MAX, le=COUNT_MAX, description="the member with the lowest one becomes the next leader"
     )
-    tags: Names = Field(default=(), description="words by which others find this instance")
+    tags: Annotated[Names, AfterValidator(_tags)] = Field(
+        default=(), description="words by which others find this instance"
+    )
 
 
 class ArchiveSection(Section):

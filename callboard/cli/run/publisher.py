@@ -44,7 +44,7 @@ def publisher(
     metrics_port: Annotated[
         int, typer.Option(metavar="PORT", min=0, max=65535, help="Serve /metrics on this port of localhost; 0: off.")
     ] = 0,
-    member: Member = "",
+    member: Member = None,
     create: Create = False,
 ) -> None:
     """Run a publisher: keep its views warm, apply the retention, and ship requests or changed files.
@@ -58,7 +58,7 @@ def publisher(
     flags = (
         Value(("publisher", "name"), name or None, "NAME"),
         Value(("publisher", "source"), str(source) if source else None, "--from"),
-        Value(("member", "instance"), member or None, "--member"),
+        Value(("member", "instance"), member, "--member"),
     )
     loaded = options.load(*flags)
     folder = loaded.config.publisher.source

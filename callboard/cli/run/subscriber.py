@@ -78,7 +78,7 @@ def subscriber(
     ready_file: Annotated[Path | None, typer.Option(metavar="FILE", help="Exists while it may serve.")] = None,
     from_archive: FromArchive = False,
     once: Annotated[bool, typer.Option("--until-caught-up", help="Exit when all is imported, or cannot be.")] = False,
-    member: Member = "",
+    member: Member = None,
     create: Create = False,
 ) -> None:
     """Run a subscriber: import every package into its repository until Ctrl-C or SIGTERM."""
@@ -87,7 +87,7 @@ def subscriber(
         max_retries=max_retries, start=start, on_gap=on_gap, golden=golden, skip_command=skip_command,
         before_import=before_import, after_import=after_import, on_invalidate=on_invalidate, standby=standby,
     )  # fmt: skip
-    cluster = Value(("member", "instance"), member or None, "--member")
+    cluster = Value(("member", "instance"), member, "--member")
     loaded = options.load(*flags, cluster, Value(("runtime",), runtime, "--runtime"))
     if not loaded.config.for_subscriber(name).into:
         raise ConfigError(f"subscriber {name!r} has nowhere to import to; add --into DIR, or set it in [subscriber]")

@@ -46,4 +46,5 @@ def test_a_service_under_the_id_of_another_one_says_so_and_goes_on_distributing(
 
 def test_an_id_that_no_member_can_have_is_refused(terminal):
     terminal.run("publish", "./site")
-    assert "instance" in terminal.refused("run", "subscriber", "edge-1", "--into", "./out", "--member", "a b")
+    for wrong, why in (("a b", "--member: member.instance is 'a b', but should be 1 to 100 of"), ("", "it is empty")):
+        assert why in terminal.refused("run", "subscriber", "edge-1", "--into", "./out", "--member", wrong)

@@ -56,6 +56,9 @@ def test_a_subscriber_section_inherits_the_other_settings(tmp_path):
     }
 
 
+WORD = "a-z, A-Z, 0-9, '.', '_' and '-'"
+
+
 @pytest.mark.parametrize(
     ("text", "environ", "said"),
     [
@@ -64,6 +67,16 @@ def test_a_subscriber_section_inherits_the_other_settings(tmp_path):
             "[subscriber]\n\nmax_retrys = 3",
             {},
             "callboard.toml:3: unknown key 'max_retrys' in [subscriber]; did you mean max_retries?",
+        ),
+        (
+            "[member]\ninstance = 'a b'",
+            {},
+            f"callboard.toml:2: member.instance is 'a b', but should be 1 to 100 of {WORD}",
+        ),
+        (
+            "[member]\ntags = 'x, y z'",
+            {},
+            f"callboard.toml:2: member.tags is 'x, y z', but should be up to 32 words of {WORD}",
         ),
         (
             "[subscribers.edge]\neditabel = true",
