@@ -140,6 +140,28 @@ def test_any_record_is_an_event_or_a_documented_error(block: bytes, payload: byt
         assert isinstance(event, PackageMessage | PackageDistributedMessage | PingMessage)
 
 
+usual = st.fixed_dictionaries({
+    "type": st.sampled_from(["PingMessage", "Bundle", "0", "Untrusted", "Ping\x01"]),
+    "version": st.sampled_from(["1.4", "1.99", "1", "1.", "01.4", "2.0"]),
+    "id": st.sampled_from(["id-1", "", "\x01", "x" * 5000]),
+    "time_ns": st.sampled_from(["0", "", "-1", "9" * 18, "9" * 19, str(2**63 - 1), str(2**63), "1" * 20, "7x"]),
+})  # fmt: skip
+
+
+@given(headers=usual, more=st.lists(st.tuples(names, values), max_size=2).map(tuple), left_out=st.sets(names))
+def test_a_record_with_the_usual_headers_is_read_as_any_other(
+    headers: dict[str, str], more: Headers, left_out: set[str]
+) -> None:
+    def outcome(*first: tuple[str, str]) -> str:
+        kept = tuple(pair for pair in headers.items() if pair[0] not in left_out)
+        try:
+            return repr(open_record(read(b"", (*first, *kept, *more)), PingMessage))
+        except (Undecodable, SchemaTooNew) as problem:
+            return repr(problem)
+
+    assert outcome() == outcome(("other", "first"))
+
+
 fitting_texts = st.text(st.characters(exclude_categories=("Cs", "Cc")), max_size=4000)
 headers_of_any_kind = st.builds(
     RecordHeaders,
