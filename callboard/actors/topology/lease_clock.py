@@ -1,6 +1,7 @@
 """The lease clock: time as shown by the log, the same for all readers."""
 
 from callboard.actors.core.lease import counted
+from callboard.messages.event import made
 from callboard.messages.topology.cluster_state import ClusterSettings, LogClock
 
 
@@ -17,7 +18,7 @@ def ticked(clock: LogClock, settings: ClusterSettings | None, time_ms: int) -> L
         return LogClock(time_ms=time_ms, behind_ms=time_ms)
     if time_ms >= clock.time_ms:
         now_ms = clock.now_ms + counted(time_ms - clock.time_ms, settings.gap_ms)
-        return LogClock(now_ms=now_ms, time_ms=time_ms, behind_ms=time_ms)
+        return made(LogClock, (b"", now_ms, time_ms, time_ms, 0))  # fast, for nearly every record
     if clock.behind_ms >= clock.time_ms:  # the first that is behind
         return LogClock(now_ms=clock.now_ms, time_ms=clock.time_ms, behind_ms=time_ms)
     stalled_ms = clock.stalled_ms + counted(time_ms - clock.behind_ms, settings.gap_ms)

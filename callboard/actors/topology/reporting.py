@@ -6,24 +6,29 @@ from callboard.actors.topology.verdict import Reason, Refused, Ruling
 from callboard.actors.topology.views import with_member
 from callboard.errors import Undecodable
 from callboard.messages.event import replaced
-from callboard.messages.topology.cluster_state import AckPolicy, ClusterMember, ClusterState
+from callboard.messages.topology.cluster_state import AckPolicy, AgreedView, ClusterMember, ClusterState
 from callboard.messages.topology.control_messages import AckMessage, LeaderMessage, PropertiesMessage, SuspectMessage
 from callboard.messages.topology.limits import check_properties
 
 
 def ack(state: ClusterState, event: AckMessage) -> Ruling:
-    """Count the acknowledgement; the last one settles the view. The sender must have computed the same state."""
-    member = _sender(state, event.instance)
-    if event.epoch != state.view.epoch:
+    """Count the acknowledgement; the last one settles the view."""
+    member = acknowledged(state.view, _sender(state, event.instance), event)
+    return member if isinstance(member, Refused) else _settled(with_member(state, member))
+
+
+def acknowledged(view: AgreedView, member: ClusterMember, event: AckMessage) -> ClusterMember | Refused:
+    """The sender after its acknowledgement. It must have computed the same state."""
+    if event.epoch != view.epoch:
         return Refused(
-            Reason.OUTDATED, f"the acknowledgement is for epoch {event.epoch}, but the epoch is {state.view.epoch}"
+            Reason.OUTDATED, f"the acknowledgement is for epoch {event.epoch}, but the epoch is {view.epoch}"
         )
-    if event.state_hash != state.view.state_hash:
-        both = f"{event.state_hash!r:.80} instead of {state.view.state_hash}"
+    if event.state_hash != view.state_hash:
+        both = f"{event.state_hash!r:.80} instead of {view.state_hash}"
         return Refused(Reason.DIVERGED, f"{event.instance} computed the state {both}; stop it and report a bug")
     if member.acked == event.epoch:
         return Refused(Reason.UNCHANGED, f"{event.instance} acknowledged epoch {event.epoch} before")
-    return _settled(with_member(state, replaced(member, acked=event.epoch)))
+    return replaced(member, acked=event.epoch)
 
 
 def _settled(state: ClusterState) -> ClusterState:

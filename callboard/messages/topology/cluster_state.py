@@ -147,6 +147,9 @@ class ClusterState(Event):
     snapshot: int = -1
     stopped: int = -1
 
+    def __hash__(self) -> int:  # nearly always enough, and without looking at each member
+        return hash((self.offset, self.view.state_hash))
+
     @property
     def changed(self) -> int:
         """The offset of the last change of the view, or of the last accepted command if that is later."""

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from enum import Enum
+from functools import lru_cache
 
 from callboard.errors import SchemaTooNew, Undecodable
 from callboard.messages.headers import open_record
@@ -11,6 +12,9 @@ from callboard.messages.topology.limits import check_event
 from callboard.messages.topology.member_event import MemberEvent
 
 _TYPES = frozenset(message.__name__ for message in CONTROL_MESSAGES)
+
+RECENT = 4000
+"""Records whose messages are kept: all members of a process read the same ones, within seconds of each other."""
 
 
 class Problem(Enum):
@@ -31,6 +35,7 @@ class Unread:
     detail: str
 
 
+@lru_cache(maxsize=RECENT)
 def read(record: Record) -> MemberEvent | Unread:
     """The message in the record, if it is within the limits. Never raises."""
     try:
