@@ -18,10 +18,13 @@ from callboard.messages.topology.member_mail import (
     PropertiesChanged,
 )
 
+LOST = -1
+"""Instead of the ``seq`` of a message that may be lost: it is repeated once everything said since then is read back."""
+
 
 @dataclass(slots=True)
 class Asked:
-    """A question of the service, and the ``seq`` of the message that carries it out; 0 for none yet."""
+    """A question of the service, and the ``seq`` of the message that carries it out; 0 for none yet, or ``LOST``."""
 
     question: AcknowledgeView | ChangeProperties | LeaveCluster
     seq: int = 0
@@ -30,9 +33,9 @@ class Asked:
         """The message to append, unless it has been, or cannot be yet."""
         by, view = settings.by(), state.view
         match self.question:
-            case AcknowledgeView(epoch=epoch) if not self.seq and epoch == view.epoch:
+            case AcknowledgeView(epoch=epoch) if self.seq <= 0 and epoch == view.epoch:
                 return AckMessage(**by, epoch=epoch, state_hash=view.state_hash)
-            case ChangeProperties(set=pairs, unset=unset) if not self.seq:
+            case ChangeProperties(set=pairs, unset=unset) if self.seq <= 0:
                 return PropertiesMessage(**by, set=pairs, unset=unset)
         return None
 

@@ -22,7 +22,7 @@ from callboard.actors.core.decision import (
 )
 from callboard.actors.core.effects import Append, FindBounds
 from callboard.actors.topology.administration import PROTOCOL
-from callboard.actors.topology.member.asked import Asked
+from callboard.actors.topology.member.asked import LOST, Asked
 from callboard.actors.topology.member.barriers import BarrierReading
 from callboard.actors.topology.member.roles import VIEW_KEEPER
 from callboard.actors.topology.member.settings import MemberSettings
@@ -82,6 +82,7 @@ class Renewer:
         self._settings = settings
         self._rng = rng
         self._news = ClusterNews(version=0, state=EMPTY)
+        self._me: ClusterMember | None = None
         self._read_to = -1
         self._seq = -1  # not known yet
         self._saying: MemberEvent | None = None  # the last message
@@ -143,16 +144,12 @@ class Renewer:
         known = news.log_id or not self._news.log_id  # a restarted view keeper knows nothing at first
         self._news = news if known else replaced(self._news, problem=news.problem, detail=news.detail)
         self._read_to = max(self._read_to, news.read_to)
-        me = self._me
+        is_member = self._settings.is_member(self._news.state)
+        me = self._me = self._news.state.member(self._settings.instance) if is_member else None
         if news.log_id and self._seq < 0:
             self._seq = max(me.seq, _ms(now)) + SEQ_JUMP if me else 0
         self._seq = max(self._seq, me.seq if me else -1)  # the predecessor of this actor may have joined
         self._joined = self._joined or me is not None
-
-    @property
-    def _me(self) -> ClusterMember | None:
-        its = self._settings
-        return self._news.state.member(its.instance) if its.is_member(self._news.state) else None
 
     @property
     def _is_over(self) -> bool:
@@ -168,7 +165,7 @@ class Renewer:
         self._due = True
         heard = me.seq if (me := self._me) else 0
         for asked in self._asked.values():
-            asked.seq = asked.seq if asked.seq <= heard else 0
+            asked.seq = asked.seq if asked.seq <= heard else LOST
 
     def _failed(self, failed: Failed) -> Iterable[Effect]:
         self._barriers.take(failed)
@@ -238,11 +235,11 @@ class Renewer:
             return self._entrance() if alive and self._due else None
         if draft is not None and alive:  # every message renews the lease
             return self._numbered(draft)
-        if me.seq >= self._seq:  # all that was said is read back
-            for asked in self._asked.values():
-                if (event := asked.message(its, state)) is not None:
-                    asked.seq = self._seq + 1
-                    return self._numbered(event)
+        heard = me.seq >= self._seq  # all that was said
+        for asked in self._asked.values():
+            if (heard or not asked.seq) and (event := asked.message(its, state)) is not None:
+                asked.seq = self._seq + 1
+                return self._numbered(event)
         if not (alive and self._due):
             return None
         health, load = self._pulse.health, self._pulse.load_permille
@@ -269,7 +266,7 @@ class Renewer:
     def _leave(self) -> MemberEvent | None:
         asked = next(asked for asked in self._asked.values() if isinstance(asked.question, LeaveCluster))
         assert isinstance(asked.question, LeaveCluster)
-        if asked.seq:
+        if asked.seq > 0:
             return None
         asked.seq = self._seq + 1
         leave = LeaveMessage(**self._settings.by(), reason=asked.question.reason, barriers=self._barriers.found or ())
