@@ -2,6 +2,8 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from itertools import chain
+from operator import attrgetter
 from types import MappingProxyType
 
 from callboard.actors.topology.joining import silence_ms
@@ -64,6 +66,15 @@ class ClusterView:
     def token(self) -> Token | None:
         """The fencing token of the leader; None until the view is settled."""
         return Token(self.log_id, self.leader_epoch) if self.settled else None
+
+
+def essence(state: ClusterState) -> tuple[object, ...]:
+    """What makes a difference: all but leases and load, which change with every renewal."""
+    members = chain.from_iterable(map(_TRAITS, state.members))  # a flat tuple is no work for the garbage collector
+    return (state.view, state.settings, state.frozen, state.stopped, *members)
+
+
+_TRAITS = attrgetter("instance", "incarnation", "properties_offset", "draining", "suspected_by", "health", "acked")
 
 
 def view_of(state: ClusterState, log_id: str, local: tuple[str, str] = ("", "")) -> ClusterView | None:

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from callboard.actors.core.agent import Agent
 from callboard.actors.topology.announcements.remote_cluster import RemoteCluster
-from callboard.actors.topology.cluster_view import ClusterView, view_of
+from callboard.actors.topology.cluster_view import ClusterView, essence, view_of
 from callboard.actors.topology.member import MemberSettings, roles
 from callboard.backends.fence import Token
 from callboard.board.context import BoardContext
@@ -59,7 +59,11 @@ class Attendance:
         """Of the present incarnation."""
         self.news = ClusterNews(version=0, state=EMPTY)
         self.view: ClusterView | None = None
-        """The view of the local cluster, settled or not; None as long as this process is not a member."""
+        """The view of the local cluster, settled or not; None as long as this process is not a member. Leases and loads
+        in it are old; see ``refreshed``.
+        """
+        self._essence: tuple[object, ...] = ()
+        self._fresh: tuple[ClusterNews, ClusterView | None] = self.news, None
         self.says: tuple[Health, int] = Health.GOOD, 0
         self.remote: Callable[[], tuple[RemoteCluster, ...]] = tuple
         self.leases: set[Lease] = set()
@@ -143,7 +147,9 @@ class Attendance:
     def take(self, news: ClusterNews) -> None:
         """Act on this news; again on the same at the end of the lease, or when remote clusters have changed."""
         self.news, now_ms = news, self._now_ms()
-        view = self.view = view_of(news.state, news.log_id, self.settings.life) if self.me else None
+        if (now := (news.log_id, self.settings.life, essence(news.state))) != self._essence:
+            self._essence, self.view = now, self.local_cluster()
+        view = self.view
         topology = TopologyView(local_cluster=view, remote=self.remote()) if view is not None else None
         agreed = self.standing and view is not None and view.settled
         self._listening.observe(topology, now_ms, agreed=agreed)
@@ -153,6 +159,21 @@ class Attendance:
             left_s = (news.standing_until_ms - now_ms) / 1000
             self._lapse = asyncio.get_running_loop().call_later(left_s, self.take, news)
         self.dispatch.pump()
+
+    def local_cluster(self) -> ClusterView | None:
+        """The view with the leases and loads of now. Any thread may ask."""
+        news, view = self._fresh
+        if news is not self.news:
+            news = self.news
+            view = view_of(news.state, news.log_id, self.settings.life) if self.me else None
+            self._fresh = news, view
+        return view
+
+    def refreshed(self, topology: TopologyView) -> TopologyView:
+        """The topology with the leases and loads of now, if its members are those of now."""
+        if topology.local_cluster is not self.view or (view := self.local_cluster()) is None:
+            return topology
+        return replace(topology, local_cluster=view)
 
     def review(self) -> None:
         """Do what can be done now."""

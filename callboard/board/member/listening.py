@@ -82,7 +82,7 @@ class Listening:
             if differs is Difference.PROPERTIES:
                 before.validity.ended = True
                 before = self._told = replace(self._agreed, validity=Validity())
-            self._shown = replace(self._agreed, validity=before.validity)  # with the health and load of now
+            self._shown = replace(self._agreed, validity=before.validity)  # with the health of now
 
     def tick(self, now_ms: int) -> None:
         """Time has passed; see ``wake_ms``."""

@@ -127,10 +127,11 @@ class Member:
         """The topology: the agreed view or, while it changes, the former one, no longer current. Before the first
         agreement it has only the own instance.
         """
-        view = self._listening.view
-        if view.is_current and not (self._attendance and self._attendance.standing):
-            return replace(view, validity=_ENDED)
-        return view
+        view, attendance = self._listening.view, self._attendance
+        if attendance is None:
+            return replace(view, validity=_ENDED) if view.is_current else view
+        view = attendance.refreshed(view)
+        return view if attendance.standing or not view.is_current else replace(view, validity=_ENDED)
 
     def is_leader(self) -> bool:
         """Whether this process leads the current view. It does not in a view that changes; see ``leader_lease``."""
@@ -139,7 +140,7 @@ class Member:
 
     def local_cluster(self) -> ClusterView | None:
         """The local cluster as the log has it now, settled or not; None as long as this process is not a member."""
-        return self._attendance.view if self._attendance else None
+        return self._attendance.local_cluster() if self._attendance else None
 
     def instances(
         self, *, tag: str = "", health: Health = Health.BAD, where: Callable[[AnyInstance], bool] | None = None

@@ -35,12 +35,14 @@ from callboard.actors.core.follower import (
 )
 from callboard.actors.core.lease import ORIGIN
 from callboard.actors.topology.cluster_fold import ClusterFold
+from callboard.actors.topology.cluster_view import essence
 from callboard.actors.topology.member.roles import PROPOSER, RENEWER
 from callboard.actors.topology.member.settings import MemberSettings
 from callboard.actors.topology.member.standing import Standing
 from callboard.actors.topology.member.suspects import suspects
 from callboard.actors.topology.reducer import NS_PER_MS
 from callboard.actors.topology.snapshots import begun
+from callboard.actors.topology.verdict import Reason
 from callboard.messages.record import Record
 from callboard.messages.topology.cluster_state import EMPTY, ClusterState
 from callboard.messages.topology.control_messages import SnapshotMessage
@@ -91,6 +93,7 @@ class ViewKeeper:
         self._standing = Standing(settings)
         self._news = ClusterNews(version=0, state=EMPTY)
         self._told = self._essence(self._news)
+        self._judged: tuple[object, ...] = ()  # what there was when this was last compared
         self._watchers: dict[str, tuple[Origin, int]] = {}
         self._asked = 0
         self._next_snapshot_s = 0.0
@@ -153,7 +156,11 @@ class ViewKeeper:
 
     def _tell(self, now: Moment) -> Iterable[Effect]:
         """Tell all if there is news."""
-        news = self._current(now)
+        its, read_to = self._standing, self._fold.offset if self._fold else None
+        judged = self._follower.caught_up, read_to, its.until_ms, its.problem, its.detail
+        if judged == self._judged:
+            return
+        self._judged, news = judged, self._current(now)
         if (essence := self._essence(news)) == self._told:
             return
         self._news, self._told = news, essence
@@ -181,14 +188,9 @@ class ViewKeeper:
     def _essence(self, news: ClusterNews) -> tuple[object, ...]:
         """What makes a difference: all but the renewals of others."""
         state, me = news.state, self._settings.instance
-        members = tuple(
-            (each.life, each.properties_offset, each.draining, each.suspected_by, each.health, each.acked)
-            + ((each.seq,) if each.instance == me else ())
-            for each in state.members
-        )
-        standing = news.standing_until_ms, news.problem, news.detail
-        said = state.view, state.settings, state.frozen, state.stopped
-        return news.log_id, standing, said, members, suspects(state, me)
+        own = state.member(me)
+        standing = news.standing_until_ms, news.problem, news.detail, own.seq if own else -1
+        return news.log_id, standing, suspects(state, me), essence(state)
 
     # The topic.
 
@@ -240,7 +242,9 @@ class ViewKeeper:
         if verdict.epoch != epoch:
             self._standing.agree_again()
         if not verdict.accepted and not isinstance(event, Unread):
-            self._standing.see(event, verdict, self._fold.state)
+            mine = event.instance == self._settings.instance
+            if mine or verdict.reason is Reason.DIVERGED:
+                self._standing.see(event, verdict, self._fold.state)
 
     def _no_snapshot(self) -> tuple[Effect, ...]:
         """Read everything, or give up if something is missing."""
