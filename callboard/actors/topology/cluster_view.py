@@ -2,8 +2,6 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from itertools import chain
-from operator import attrgetter
 from types import MappingProxyType
 
 from callboard.actors.topology.joining import silence_ms
@@ -69,12 +67,15 @@ class ClusterView:
 
 
 def essence(state: ClusterState) -> tuple[object, ...]:
-    """What makes a difference: all but leases and load, which change with every renewal."""
-    members = chain.from_iterable(map(_TRAITS, state.members))  # a flat tuple is no work for the garbage collector
-    return (state.view, state.settings, state.frozen, state.stopped, *members)
-
-
-_TRAITS = attrgetter("instance", "incarnation", "properties_offset", "draining", "suspected_by", "health", "acked")
+    """What makes a difference: all but leases and loads, which change with every renewal."""
+    members = [  # a flat list, because a tuple of each member would keep the garbage collector busy
+        trait
+        for it in state.members
+        for trait in (
+            it.instance, it.incarnation, it.properties_offset, it.draining, it.suspected_by, it.health, it.acked
+        )
+    ]  # fmt: skip
+    return state.view, state.settings, state.frozen, state.stopped, *members
 
 
 def view_of(state: ClusterState, log_id: str, local: tuple[str, str] = ("", "")) -> ClusterView | None:

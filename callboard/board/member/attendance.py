@@ -8,7 +8,6 @@ from dataclasses import replace
 
 from callboard.actors.core.agent import Agent
 from callboard.actors.topology.announcements.remote_cluster import RemoteCluster
-from callboard.actors.topology.cluster_view import ClusterView, essence, view_of
 from callboard.actors.topology.member import MemberSettings, roles
 from callboard.backends.fence import Token
 from callboard.board.context import BoardContext
@@ -17,6 +16,7 @@ from callboard.board.member.dispatch import Dispatch
 from callboard.board.member.identity import Identity
 from callboard.board.member.leadership import Lease, may_lead
 from callboard.board.member.listening import Listening
+from callboard.board.member.local_cluster import LocalCluster
 from callboard.board.member.options import MemberPlan
 from callboard.board.member.property_sources import PropertySources, Provider, changes
 from callboard.board.member.topology_view import TopologyView
@@ -58,12 +58,7 @@ class Attendance:
         self.settings: MemberSettings
         """Of the present incarnation."""
         self.news = ClusterNews(version=0, state=EMPTY)
-        self.view: ClusterView | None = None
-        """The view of the local cluster, settled or not; None as long as this process is not a member. Leases and loads
-        in it are old; see ``refreshed``.
-        """
-        self._essence: tuple[object, ...] = ()
-        self._fresh: tuple[ClusterNews, ClusterView | None] = self.news, None
+        self.cluster = LocalCluster()
         self.says: tuple[Health, int] = Health.GOOD, 0
         self.remote: Callable[[], tuple[RemoteCluster, ...]] = tuple
         self.leases: set[Lease] = set()
@@ -147,9 +142,7 @@ class Attendance:
     def take(self, news: ClusterNews) -> None:
         """Act on this news; again on the same at the end of the lease, or when remote clusters have changed."""
         self.news, now_ms = news, self._now_ms()
-        if (now := (news.log_id, self.settings.life, essence(news.state))) != self._essence:
-            self._essence, self.view = now, self.local_cluster()
-        view = self.view
+        view = self.cluster.take(news.state, news.log_id, self.settings.life)
         topology = TopologyView(local_cluster=view, remote=self.remote()) if view is not None else None
         agreed = self.standing and view is not None and view.settled
         self._listening.observe(topology, now_ms, agreed=agreed)
@@ -159,21 +152,6 @@ class Attendance:
             left_s = (news.standing_until_ms - now_ms) / 1000
             self._lapse = asyncio.get_running_loop().call_later(left_s, self.take, news)
         self.dispatch.pump()
-
-    def local_cluster(self) -> ClusterView | None:
-        """The view with the leases and loads of now. Any thread may ask."""
-        news, view = self._fresh
-        if news is not self.news:
-            news = self.news
-            view = view_of(news.state, news.log_id, self.settings.life) if self.me else None
-            self._fresh = news, view
-        return view
-
-    def refreshed(self, topology: TopologyView) -> TopologyView:
-        """The topology with the leases and loads of now, if its members are those of now."""
-        if topology.local_cluster is not self.view or (view := self.local_cluster()) is None:
-            return topology
-        return replace(topology, local_cluster=view)
 
     def review(self) -> None:
         """Do what can be done now."""
@@ -249,11 +227,11 @@ class Attendance:
 
     def may_lead(self) -> Token | None:
         """The token, if this process may begin to act as the leader. It may not while work of a lost lease goes on."""
-        return None if self._ending_work else may_lead(self.view, standing=self.standing)
+        return None if self._ending_work else may_lead(self.cluster.view, standing=self.standing)
 
     def holds(self, token: Token) -> bool:
         """Whether this process still is the leader with this token."""
-        return may_lead(self.view, standing=self.standing, held=token) == token
+        return may_lead(self.cluster.view, standing=self.standing, held=token) == token
 
     async def until(self, met: Callable[[], bool]) -> None:
         """Wait until the condition is met."""

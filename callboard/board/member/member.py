@@ -130,7 +130,7 @@ class Member:
         view, attendance = self._listening.view, self._attendance
         if attendance is None:
             return replace(view, validity=_ENDED) if view.is_current else view
-        view = attendance.refreshed(view)
+        view = attendance.cluster.refreshed(view)
         return view if attendance.standing or not view.is_current else replace(view, validity=_ENDED)
 
     def is_leader(self) -> bool:
@@ -140,7 +140,7 @@ class Member:
 
     def local_cluster(self) -> ClusterView | None:
         """The local cluster as the log has it now, settled or not; None as long as this process is not a member."""
-        return self._attendance.local_cluster() if self._attendance else None
+        return self._attendance.cluster.fresh() if self._attendance else None
 
     def instances(
         self, *, tag: str = "", health: Health = Health.BAD, where: Callable[[AnyInstance], bool] | None = None
