@@ -12,11 +12,11 @@ from typing import Any
 import httpx
 
 from callboard.actors.topology.announcements.connector import Timing
-from callboard.actors.topology.cluster_view import ClusterView
+from callboard.actors.topology.cluster_view import ClusterView, Instance
 from callboard.connectors import ConnectorKey, Connectors, ConnectorSettings
 from callboard.connectors.identity import Identity
+from callboard.messages.topology.cluster_state import Health
 from callboard.messages.topology.connector_messages import Announcement
-from tests.simulation.topology.connected import Cluster
 
 OLD, NEW = ConnectorKey("old", bytes(range(32))), ConnectorKey("new", bytes(32))
 OTHER = ConnectorKey("old", b"x" * 32)
@@ -47,6 +47,26 @@ async def eventually(true: Callable[[], object]) -> None:
     async with asyncio.timeout(DEADLINE_S):
         while not true():  # noqa: ASYNC110 - it may be anything that is true in the end
             await asyncio.sleep(0.01)
+
+
+class Cluster:
+    """A cluster and its view; members see the same one at the same time."""
+
+    def __init__(self, name: str, members: list[str]) -> None:
+        self.name, self.members, self.epoch, self.note = name, members, 1, 0
+
+    def view(self, me: str) -> ClusterView:
+        return ClusterView(
+            cluster_id=self.name, log_id=f"log-{self.name}", epoch=self.epoch, leader_epoch=1, settled=True,
+            degraded=False, frozen=False, instances=tuple(self.instance(each, me) for each in self.members),
+        )  # fmt: skip
+
+    def instance(self, name: str, me: str) -> Instance:
+        return Instance(
+            instance=name, incarnation="1", is_leader=name == self.members[0], is_local=name == me, join_offset=1,
+            priority=0, tags=frozenset(), properties={"note": str(self.note)}, draining=False, suspected_by=(),
+            silent_ms=0, health=Health.GOOD, load_permille=0,
+        )  # fmt: skip
 
 
 class Party:

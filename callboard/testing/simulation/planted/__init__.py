@@ -8,6 +8,7 @@ from typing import Any
 from callboard.testing.simulation.planted import (
     cluster_fold,
     commands,
+    connectors,
     events,
     hooks,
     ledgers,
@@ -27,7 +28,8 @@ MODULES = (ledgers, packages, shells, names, events, hooks, commands, shortening
 BUGS: dict[str, Patch] = {bug.name: bug for module in MODULES for bug in module.BUGS}
 """Bugs that fleets must show."""
 
-CLUSTER_BUGS: dict[str, Patch] = {bug.name: bug for module in (cluster_fold, members, listeners) for bug in module.BUGS}
+CLUSTER_MODULES = (cluster_fold, members, listeners, connectors)
+CLUSTER_BUGS: dict[str, Patch] = {bug.name: bug for module in CLUSTER_MODULES for bug in module.BUGS}
 """Bugs that clusters must show."""
 
 

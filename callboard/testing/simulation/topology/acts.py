@@ -103,6 +103,19 @@ class Describe(ToMember):
 
 
 @dataclass(frozen=True, slots=True)
+class Unlink(Act):
+    """Two instances that are connected cannot reach each other, for a while, or for ever if None."""
+
+    link: tuple[str, str]
+    seconds: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Rotate(Act):
+    """The key of the connectors is changed: the new one is added everywhere, then put first, then the old one goes."""
+
+
+@dataclass(frozen=True, slots=True)
 class Configure(Act):
     """An operator changes the lease, and what follows from it."""
 

@@ -182,8 +182,10 @@ class Member(Listened):
 class Cluster:
     """Members on one log. ``members`` can be changed by its user; ``started`` are all."""
 
-    def __init__(self, seed: int = 1, settings: ClusterSettings = SETTINGS) -> None:
-        self.simulation, self.settings = Simulation(seed), settings
+    def __init__(
+        self, seed: int = 1, settings: ClusterSettings = SETTINGS, simulation: Simulation | None = None
+    ) -> None:
+        self.simulation, self.settings = simulation or Simulation(seed), settings
         self.jump_s = self._skew_s = 0.0
         self.log = self._new_log("original")
         self.members: list[Member] = []

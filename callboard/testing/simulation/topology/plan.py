@@ -25,8 +25,11 @@ from callboard.testing.simulation.topology.acts import (
     Outage,
     Pause,
     Repeat,
+    Rotate,
     Slow,
+    ToMember,
     Twin,
+    Unlink,
 )
 
 CHAOS_S = 60.0
@@ -92,6 +95,7 @@ class PlannedMember:
 class ClusterPlan(Planned):
     """A cluster, and what happens to it. ``snapshot_every`` is how often the leader takes a snapshot, in offsets;
     ``hasty`` is whether there is a member that proposes to evict anybody; ``streams`` is what members write to.
+    ``others`` are other clusters, and ``links`` connect instances: one that calls, and one that is called.
     """
 
     acts: tuple[Act, ...]
@@ -100,6 +104,8 @@ class ClusterPlan(Planned):
     snapshot_every: int = field(kw_only=True)
     hasty: bool = field(kw_only=True)
     streams: tuple[str, ...] = field(kw_only=True)
+    others: tuple[tuple[PlannedMember, ...], ...] = field(kw_only=True)
+    links: tuple[tuple[str, str], ...] = field(kw_only=True)
 
     program: ClassVar[str] = "callboard simulate --clusters"
 
@@ -137,16 +143,50 @@ def plan(seed: int) -> ClusterPlan:
     twins = Random(f"twins/{seed}")  # noqa: S311  # of its own, so that all else stays as it is
     if twins.random() < TWINS:
         acts.append(Twin(twins.uniform(0, CHAOS_S), twins.choice(members).instance))
+    others, links, more = _connected(seed, members)
+    acts += more
     snapshot_every = 1000 if its.exchanges else rng.choice([60, 1000, 1000])
     return ClusterPlan(
         seed, tuple(sorted(acts, key=lambda act: act.at_s)), {}, called=called, members=members,
         snapshot_every=snapshot_every, hasty=rng.random() < HASTY,
-        streams=(STREAM,) if not its.exchanges and rng.random() < STREAMS else (),
+        others=others, links=links, streams=(STREAM,) if not its.exchanges and rng.random() < STREAMS else (),
     )  # fmt: skip
+
+
+def _connected(
+    seed: int, members: tuple[PlannedMember, ...]
+) -> tuple[tuple[tuple[PlannedMember, ...], ...], tuple[tuple[str, str], ...], list[Act]]:
+    """Other clusters, links, and what happens to both."""
+    rng = Random(f"connector/{seed}")  # noqa: S311  # of its own, so that all else stays as it is
+    if rng.random() >= CONNECTED:
+        return (), (), []
+    names = [[f"{letter}{number}" for number in range(rng.choice([1, 2, 3]))] for letter in rng.choice(["g", "gr"])]
+    others = tuple(tuple(PlannedMember(name, rng.uniform(0.9, 1.1), 0.0, 0) for name in each) for each in names)
+    gates = [rng.sample(each, min(len(each), rng.choice([1, 1, 2]))) for each in (members, *others)]
+    links = _graph(rng, [each.instance for some in gates for each in some])
+    acts: list[Act] = [Rotate(rng.uniform(0, CHAOS_S / 2))]
+    for _ in range(rng.randint(2, 8)):
+        at_s, who = rng.uniform(0, CHAOS_S), rng.choice([each for some in others for each in some]).instance
+        acts.append(Unlink(rng.uniform(0, CHAOS_S), rng.choice(links), rng.choice([4.0, 15.0, 30.0, None])))
+        acts += [act for act in rng.choice(KINDS)(rng, at_s, who) if isinstance(act, ToMember)]
+    return others, links, acts
+
+
+def _graph(rng: Random, names: list[str]) -> tuple[tuple[str, str], ...]:
+    """A chain, star, tree or loop, and at times one link more. Members of one cluster may be linked."""
+    shape = rng.choice(["chain", "star", "tree", "loop"])
+    before = [{"star": 0, "tree": rng.randrange(index)}.get(shape, index - 1) for index in range(1, len(names))]
+    pairs = [(names[index], name) for index, name in zip(before, names[1:], strict=True)]
+    pairs += [(names[-1], names[0])] if shape == "loop" else []
+    pairs += rng.choice([[], [], [(rng.choice(names[:-1]), names[-1])]])
+    return tuple({frozenset(pair): rng.choice([pair, pair[::-1]]) for pair in pairs}.values())
 
 
 PARTITIONS = 0.3
 """The share of seeds in which half of the members lose the log at once."""
+
+CONNECTED = 0.25
+"""The share of seeds with several clusters."""
 
 TWINS = 0.2
 """The share of seeds in which two processes have one id."""

@@ -5,6 +5,7 @@ from collections.abc import Callable, Coroutine
 from typing import Any
 
 from callboard.actors.core.agent import Agent
+from callboard.actors.topology.announcements.remote_cluster import RemoteCluster
 from callboard.actors.topology.cluster_view import ClusterView, view_of
 from callboard.actors.topology.member import MemberSettings
 from callboard.actors.topology.member.roles import RENEWER, VIEW_KEEPER
@@ -50,6 +51,7 @@ class Service:
         self.news = ClusterNews(version=0, state=EMPTY)
         self.view: ClusterView | None = None
         self.acknowledges = True
+        self.remote: tuple[RemoteCluster, ...] = ()
         self.listening = listening or Listening(alone(settings))
         self.dispatch = Dispatch(self.listening, self._now_ms, LISTENER_S, self._review)
         self._held: Token | None = None
@@ -87,7 +89,7 @@ class Service:
         seen = view_of(news.state, news.log_id, self.settings.life)
         self.news, self.view = news, seen if seen is not None and seen.local is not None else None
         agreed = self.stands and self.view is not None and self.view.settled
-        topology = TopologyView(local_cluster=self.view) if self.view is not None else None
+        topology = TopologyView(local_cluster=self.view, remote=self.remote) if self.view is not None else None
         self.listening.observe(topology, self._now_ms(), agreed=agreed)
         self._held = leadership.may_lead(self.view, standing=self.stands, held=self._held)
         if self._lapse is not None:
@@ -96,6 +98,11 @@ class Service:
             left_s = (news.standing_until_ms - self._now_ms()) / 1000
             self._lapse = asyncio.get_running_loop().call_later(left_s, self.take, news)
         self.dispatch.pump()
+
+    def use_remote(self, remote: tuple[RemoteCluster, ...]) -> None:
+        """These are the other clusters now."""
+        self.remote = remote
+        self.take(self.news)
 
     def _review(self) -> None:
         """Acknowledge the view, once no listener acts by a former one."""

@@ -64,10 +64,16 @@ class Host:
     lives: int = 0
     muted: bool = False
     is_leaving: bool = False
+    hangs: bool = False
     awake_s: float = 0.0
     """Its process is suspended until then."""
     is_gone: bool = False
     """Whether it never comes back."""
+
+    @property
+    def process(self) -> Member | None:
+        """The process whose connectors are open: those of one that leaves are closed."""
+        return None if self.is_leaving else self.member
 
 
 class Stage:
@@ -129,7 +135,7 @@ class Stage:
             case Jump(seconds=seconds):
                 self.cluster.jump_s += seconds
             case Exchange(kept=kept):
-                log_id = f"copy of {self.witness.log_id}"
+                log_id = f"copy-of-{self.witness.log_id}"
                 self.cluster.replace_log(kept, log_id)
                 for host in self.hosts.values():
                     host.world.move_to(self.cluster.log)
@@ -182,6 +188,7 @@ class Stage:
                 self.witness.hanging.pop(member.settings.life, None)  # its pulse counts from when it is awake
             case Hang(seconds=seconds) if not host.is_leaving:
                 member.pause()
+                host.hangs = True
                 self.witness.hanging[member.settings.life] = max(self.witness.now_s, host.awake_s)
                 self.after(seconds, partial(self._awake, host, member))
 
@@ -205,11 +212,12 @@ class Stage:
             self.witness.audience.services.remove(host.member)
             if host.member in self.cluster.started:
                 self.cluster.started.remove(host.member)
-        host.member, host.is_leaving = None, False
+        host.member, host.is_leaving, host.hangs = None, False, False
 
     def _awake(self, host: Host, member: Member) -> None:
         self.witness.hanging.pop(member.settings.life, None)
         if host.member is member and not host.is_leaving:
+            host.hangs = False
             member.watch()
 
     def _runs(self, instance: str) -> bool:
@@ -273,6 +281,6 @@ def _command(verb: str, target: str) -> dict[str, Any]:
     return {"drain": DrainCommand(target=target, draining=verb == "drain")}
 
 
-def settings(plan: ClusterPlan) -> ClusterSettings:
+def settings(plan: ClusterPlan, cluster_id: str = "blue") -> ClusterSettings:
     """The settings that the cluster is founded with."""
-    return ClusterSettings(cluster_id="blue", ack_policy=plan.configuration.policy)
+    return ClusterSettings(cluster_id=cluster_id, ack_policy=plan.configuration.policy)

@@ -89,7 +89,7 @@ class Witness:
         """Services that hang, and since when."""
         self._writes: list[Write] = []
         self._logs = 0
-        self._views: dict[tuple[str, int], tuple[Shown, int]] = {}  # of each log and epoch, and its reign
+        self.views: dict[tuple[str, int], tuple[Shown, int]] = {}  # of each log and epoch, and its reign
         self._heard_s: dict[Life, float] = {}
         self.begin("original")
 
@@ -154,7 +154,7 @@ class Witness:
             self._lease_ms = max(self._lease_ms, self.state.settings.lease_ms)
         if self.state.view.epoch != before.view.epoch:
             self.count["views"] += 1
-            self._views[self.log_id, self.state.view.epoch] = _shown(self.state), self._reign
+            self.views[self.log_id, self.state.view.epoch] = _shown(self.state), self._reign
 
     def _count(self, event: MemberEvent, verdict: Verdict) -> None:
         if not verdict.accepted:
@@ -211,7 +211,7 @@ class Witness:
             return
         self._compared[life] = news
         self._counts(member)
-        if (known := self._views.get((news.log_id, news.state.view.epoch))) is not None:
+        if (known := self.views.get((news.log_id, news.state.view.epoch))) is not None:
             shown = _shown(news.state)
             must(shown == known[0], "views of one epoch are equal", f"{life} has {shown} and not {known[0]}")
         elif news.log_id == self.log_id:
@@ -257,7 +257,7 @@ class Witness:
 
     def _write(self, member: Member) -> None:
         news, delay_s = member.news, self.rng.choice([0.0, 0.1, 2.0, 15.0])
-        known = self._views.get((news.log_id, news.state.view.epoch))
+        known = self.views.get((news.log_id, news.state.view.epoch))
         if known is not None:
             reign, epoch = (self._log_number(news.log_id), known[1]), news.state.view.leader_epoch
             self._writes.append(Write(self.now_s + delay_s, reign, news.log_id, epoch, member.settings.life))
