@@ -184,10 +184,10 @@ class Follower:
         return delivered, (note("log.resumed", topic=self.topic), *effects) if resumed else effects
 
     def _fail(self, error: CallboardError) -> Answer:
-        self._pending = None
+        pending, self._pending = self._pending, None
         self._attempt += 1
         wait = After(self._timer, RETRY.delay_s(self._attempt, self._rng))
-        if isinstance(error, OffsetOutOfRange | LogReplaced):
+        if isinstance(error, OffsetOutOfRange | LogReplaced) and not isinstance(pending, FindBounds):
             return None, (wait,)  # the cause is reported once the bounds are known
         level = "warning" if self._attempt == 1 else "debug"
         line = note("log.failed", level, topic=self.topic, attempt=self._attempt, error=str(error))

@@ -104,20 +104,34 @@ def test_a_file_that_was_emptied_is_not_taken_for_a_new_topic(tmp_path: Path) ->
     asyncio.run(scenario())
 
 
-@pytest.mark.parametrize("put_another", [True, False])
-def test_a_file_exchanged_under_a_running_board_is_noticed(put_another: bool, tmp_path: Path) -> None:
+@pytest.mark.parametrize("name", ["package.db", "package.db-wal"])
+def test_a_file_exchanged_under_a_running_board_is_noticed(name: str, tmp_path: Path) -> None:
     async def scenario() -> None:
         async with opened(tmp_path) as log:
             await log.append(TOPIC, numbered(3))
-            if put_another:
-                shutil.copy(tmp_path / "package.db", tmp_path / "copy")
-                (tmp_path / "copy").replace(tmp_path / "package.db")
-            else:
-                (tmp_path / "package.db").unlink()
-            with pytest.raises(LogReplaced, match="stop every process"):
+            shutil.copy(tmp_path / name, tmp_path / "copy")
+            (tmp_path / "copy").replace(tmp_path / name)
+            for _ in range(2):
+                with pytest.raises(LogReplaced, match="was replaced while in use; stop every process"):
+                    await log.append(TOPIC, numbered(1))
+                with pytest.raises(LogReplaced, match="was replaced while in use; stop every process"):
+                    await log.read(TOPIC, 1)
+
+    asyncio.run(scenario())
+
+
+def test_a_file_that_was_moved_away_is_used_again_when_it_is_back(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        async with opened(tmp_path / "log") as log:
+            await log.append(TOPIC, numbered(3))
+            (tmp_path / "log").rename(tmp_path / "away")
+            with pytest.raises(LogUnavailable, match="was removed while in use; put it back"):
                 await log.append(TOPIC, numbered(1))
-            with pytest.raises(LogReplaced, match="stop every process"):
+            with pytest.raises(LogUnavailable, match="was removed while in use; put it back"):
                 await log.read(TOPIC, 1)
+            (tmp_path / "away").rename(tmp_path / "log")
+            assert await log.append(TOPIC, numbered(4)) == [1, 2, 3, 4]
+            assert len(await log.read(TOPIC, 1)) == 4
 
     asyncio.run(scenario())
 

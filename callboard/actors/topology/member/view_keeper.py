@@ -43,6 +43,7 @@ from callboard.actors.topology.member.suspects import suspects
 from callboard.actors.topology.reducer import NS_PER_MS
 from callboard.actors.topology.snapshots import begun
 from callboard.actors.topology.verdict import Reason
+from callboard.errors import LogReplaced
 from callboard.messages.record import Record
 from callboard.messages.topology.cluster_state import EMPTY, ClusterState
 from callboard.messages.topology.control_messages import SnapshotMessage
@@ -208,7 +209,8 @@ class ViewKeeper:
                 if records:
                     yield Send(RENEWER, TopicRead(read_to=self._previous))
             case Unavailable(reason):
-                self._standing.report(MemberProblem.UNAVAILABLE, reason)
+                is_replaced = isinstance(message, Failed) and isinstance(message.error, LogReplaced)
+                self._standing.report(MemberProblem.LOG_REPLACED if is_replaced else MemberProblem.UNAVAILABLE, reason)
             case OutOfRange(expected, bounds) if expected < bounds.first:  # the newest snapshot may suffice
                 self._seek(from_first())
                 effects = self._follower.start()

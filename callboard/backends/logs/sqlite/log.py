@@ -36,7 +36,7 @@ class SqliteLog(ProcessLog):
     """A durable log in a folder, with one SQLite file per topic, for the processes of one host.
 
     Use it from one event loop, and not on a network file system. Nothing is opened before the first call.
-    Besides the contract's errors, every method may raise ``LogReplaced`` when a topic's file was replaced while open,
+    Besides the contract's errors, every method may raise ``LogReplaced`` if a topic's file was replaced while open,
     ``SchemaTooNew``, and ``ConfigError`` for files of another program or in a forked child.
 
     Args:

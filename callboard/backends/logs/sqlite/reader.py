@@ -13,12 +13,12 @@ from callboard.backends.logs.sqlite.failure import explained
 from callboard.backends.logs.sqlite.retention import lowest_staying
 from callboard.backends.logs.sqlite.schema import (
     Files,
-    inode,
+    check_in_use,
+    inodes,
     lineage,
     newest_given,
     open_readable,
     prepare,
-    replaced,
 )
 from callboard.errors import OffsetOutOfRange
 from callboard.messages.record import Record, records_of
@@ -43,7 +43,8 @@ class Reader:
         self._lock = threading.Lock()
         self._closed = False
         self._idle.append(self._open())
-        self._inode = inode(files)
+        self.opened = inodes(files)
+        """The files that all connections must have."""
 
     def read(self, start: int, max_records: int, max_bytes: int) -> list[Record]:
         """See ``Log.read``."""
@@ -114,8 +115,7 @@ class Reader:
     @contextmanager
     def _look(self) -> Iterator[sqlite3.Connection]:
         with explained(self._files.database):
-            if inode(self._files) != self._inode:
-                raise replaced(self._files)
+            check_in_use(self._files, self.opened)
             with self._lock:
                 if self._closed:
                     raise closed()

@@ -38,18 +38,22 @@ _SCHEMA = (
 )
 
 
+Inodes = tuple[tuple[int, int] | None, tuple[int, int] | None]
+
+
 class Files(NamedTuple):
     """The paths of a topic's files."""
 
     topic: str
     database: Path
+    wal: Path
     lock: Path
     bell: Path
 
     @classmethod
     def of(cls, folder: Path, topic: str) -> "Files":
         """The files of a topic in the log's folder."""
-        return cls(topic, folder / f"{topic}.db", folder / f"{topic}.lock", folder / f"{topic}.bell")
+        return cls(topic, *(folder / f"{topic}.{end}" for end in ("db", "db-wal", "lock", "bell")))
 
 
 def prepare(files: Files) -> None:
@@ -148,20 +152,28 @@ def lineage(db: sqlite3.Connection) -> int:
     return int(db.execute("PRAGMA application_id").fetchone()[0])
 
 
-def inode(files: Files) -> tuple[int, int]:
-    """Identifies a file, to detect another one in its place. Raises ``LogReplaced`` if there is none."""
+def inodes(files: Files) -> Inodes:
+    """Identifies the file and its write-ahead log, which stays as long as a connection is open."""
+    return _inode(files.database), _inode(files.wal)
+
+
+def check_in_use(files: Files, opened: Inodes) -> None:
+    """Raise ``LogReplaced`` if another file is in the place of one that was opened, ``LogUnavailable`` if none is."""
+    for path, was, now in zip((files.database, files.wal), opened, inodes(files), strict=True):
+        if was == now or was is None:
+            continue
+        remedy = "stop every process of this board and start again"
+        if now is None:
+            raise LogUnavailable(f"{path} was removed while in use; put it back, or {remedy}")
+        raise LogReplaced(f"{path} was replaced while in use; {remedy}")
+
+
+def _inode(path: Path) -> tuple[int, int] | None:
     try:
-        found = files.database.stat()
+        found = path.stat()
     except FileNotFoundError:
-        raise replaced(files) from None
+        return None
     return found.st_dev, found.st_ino
-
-
-def replaced(files: Files) -> LogReplaced:
-    """The error for a file that was replaced while a board was running."""
-    return LogReplaced(
-        f"{files.database} was removed or replaced while in use; stop every process of this board and start again"
-    )
 
 
 def _connect(path: Path, mode: str) -> sqlite3.Connection:
@@ -176,8 +188,7 @@ def _version(db: sqlite3.Connection) -> int:
 
 def _rests_unwritable(files: Files) -> bool:
     """Whether no process has the file open for writing, and its folder is read-only: a mount, or a copy to inspect."""
-    log = files.database.with_name(f"{files.database.name}-wal")
-    return not os.access(files.database.parent, os.W_OK) and not (log.exists() and log.stat().st_size)
+    return not os.access(files.database.parent, os.W_OK) and not (files.wal.exists() and files.wal.stat().st_size)
 
 
 def _is_new(files: Files) -> bool:

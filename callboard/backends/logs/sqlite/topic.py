@@ -34,7 +34,7 @@ class Topic:
             raise closed()
         if self._writer is None:
             with explained(self._files.lock):
-                self._writer = Writer(self._files, self._bell)
+                self._writer = Writer(self._files, self._bell, self.reader.opened)
         return self._writer
 
     def listen(self) -> None:

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple, TypeVar
 from callboard.backends.local import file_locks
 from callboard.backends.logs.sqlite.bell import Bell
 from callboard.backends.logs.sqlite.failure import UNKNOWN_OUTCOME, explained
-from callboard.backends.logs.sqlite.schema import Files, inode, lineage, newest_given, open_writable, replaced
+from callboard.backends.logs.sqlite.schema import Files, Inodes, check_in_use, lineage, newest_given, open_writable
 from callboard.backends.logs.sqlite.turn import Turn
 
 GROUP_BYTES = 4 << 20
@@ -35,11 +35,11 @@ class Writer:
     Opens it with the first work, and again after a failure. Must not be used across a fork.
     """
 
-    def __init__(self, files: Files, bell: Bell) -> None:
-        self._files, self._bell = files, bell
+    def __init__(self, files: Files, bell: Bell, opened: Inodes) -> None:
+        self._files, self._bell, self._opened = files, bell, opened
         self._turn = Turn(files.lock)
         self._db: sqlite3.Connection | None = None
-        self._inode, self._lineage = (0, 0), 0
+        self._lineage = 0
         self._state = threading.Lock()
         self._group: list[Work] = []  # the work that waits for the turn
         self._since: float | None = None  # by the monotonic clock
@@ -141,11 +141,10 @@ class Writer:
     def _commit(self, group: list[Work]) -> tuple[list[Any], int]:
         group[:] = [work for work in group if not work.future.cancelled()]
         try:
+            check_in_use(self._files, self._opened)
             if self._db is None:
-                self._db, self._inode = open_writable(self._files, self._bell), inode(self._files)
+                self._db = open_writable(self._files, self._bell)
                 self._lineage = lineage(self._db)
-            if inode(self._files) != self._inode:
-                raise replaced(self._files)
             self._db.execute("BEGIN IMMEDIATE")
             results = [work.do(self._db) for work in group]
             newest = newest_given(self._db)

@@ -177,3 +177,11 @@ def test_after_a_backend_reports_a_replaced_log_its_bounds_are_read() -> None:
     it.handle(Done(FIND, BOUNDS))
     it.handle(Failed(read(10), LogReplaced("another log")))
     assert it.handle(Tick(TIMER)) == (None, (FIND,))
+
+
+def test_a_replaced_log_whose_bounds_cannot_be_read_is_reported_as_unavailable() -> None:
+    it = follower(from_first())
+    news, effects = it.handle(Failed(FIND, LogReplaced("stop every process")))
+    assert news == Unavailable("stop every process", 1)
+    delay(effects)
+    assert it.handle(Tick(TIMER)) == (None, (FIND,))

@@ -12,7 +12,7 @@ from callboard.actors.core.effects import EnsureTopic, FindBounds, LogRead, Read
 from callboard.actors.topology.member.roles import PROPOSER, RENEWER
 from callboard.actors.topology.member.settings import MemberSettings
 from callboard.actors.topology.member.view_keeper import WATCHERS_MAX, ViewKeeper
-from callboard.errors import LogUnavailable
+from callboard.errors import LogReplaced, LogUnavailable
 from callboard.messages.headers import new_record
 from callboard.messages.topology.cluster_state import ClusterSettings, Health
 from callboard.messages.topology.control_messages import SnapshotMessage
@@ -241,6 +241,16 @@ def test_a_log_that_is_away_is_a_problem_until_it_is_back() -> None:
     driver.reads(topic)
 
     assert driver.news.problem == ""
+
+
+def test_a_log_that_can_no_longer_be_read_because_it_was_replaced_ends_the_standing() -> None:
+    driver = keeper(Topic("a"))
+    driver.fail(ReadLog, LogReplaced("replaced"))
+    driver.tick("follow t")
+
+    driver.fail(FindBounds, LogReplaced("start again"))
+
+    assert (driver.news.problem, driver.news.detail) == (MemberProblem.LOG_REPLACED, "start again")
 
 
 @pytest.mark.parametrize("bounds", [TopicBounds("other", 0, 1000), TopicBounds("log", 0, 3)])
