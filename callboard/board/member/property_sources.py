@@ -25,12 +25,14 @@ Get = Callable[[str], str | Awaitable[str | None] | None]
 
 
 class Provider:
-    """Gives the properties ``names``; invalid names are ignored. If several give the same one, the highest ``ranking``
-    wins, then the one that was added first.
+    """Gives the properties ``names``; invalid names are logged and ignored. If several give the same one, the highest
+    ``ranking`` wins, then the one that was added first.
     """
 
     def __init__(self, names: tuple[str, ...], get: Get, ranking: int = 0) -> None:
         self.names, self.get, self.ranking = tuple(filter(NAME.fullmatch, names)), get, ranking
+        if invalid := [name for name in names if name not in self.names]:
+            get_logger().warning("properties.left_out", reasons=dict.fromkeys(invalid, "this is not a valid name"))
         self.values: dict[str, str] = {}
         """What it gave last; kept if it then fails."""
 
@@ -62,7 +64,7 @@ class PropertySources:
     def wanted(self) -> dict[str, str]:
         """The properties that the instance should have, without the lowest ranking ones that exceed the limits."""
         chosen: dict[str, str] = {}
-        self.left_out = {}
+        left_out: dict[str, str] = {}
         for source in sorted((self.own, *self.providers), key=lambda each: -each.ranking):
             for name, value in source.values.items():
                 if name in chosen:
@@ -71,9 +73,12 @@ class PropertySources:
                     _demand_size(name, value)
                     check_properties((*chosen.items(), (name, value)))
                 except Undecodable as error:
-                    self.left_out[name] = str(error)
+                    left_out[name] = str(error)
                 else:
                     chosen[name] = value
+        if left_out and left_out != self.left_out:
+            get_logger().warning("properties.left_out", reasons=left_out)
+        self.left_out = left_out
         return chosen
 
     @property

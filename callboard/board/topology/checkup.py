@@ -70,7 +70,10 @@ def _clocks(behind_s: Mapping[str, float]) -> Iterator[Finding]:
     """Members whose clocks differ from those of the others."""
     behind = [name for name, by_s in behind_s.items() if by_s > CLOCK_SKEW_MAX_S]
     others = [name for name in behind_s if name not in behind]
-    if behind:
+    if behind and not others:
+        what = f"clocks of members were set back by {max(behind_s.values()):.1f} s"
+        yield advice(what, "see that the clocks of their hosts are synchronised")
+    elif behind:
         how, wrong = ("behind", behind) if len(behind) <= len(others) else ("ahead of", others)
         what = f"by {max(behind_s.values()):.1f} s, the clocks of these are {how} those of the other members"
         yield problem(f"{what}: {named(wrong)}", "synchronise the clocks of their hosts")

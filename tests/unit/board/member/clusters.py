@@ -9,6 +9,7 @@ from types import TracebackType
 from typing import Any, Self
 
 from callboard import Callboard
+from callboard.backends.log import Log
 from callboard.board.connect.agents import Agents
 from callboard.board.connect.opening import open_board_log
 from callboard.board.connect.resources import Resources
@@ -45,18 +46,18 @@ class Cluster:
         self.members: dict[str, Member] = {}
         self.told: dict[str, list[TopologyEvent]] = {}
 
-    async def board(self, name: str) -> Callboard:
+    async def board(self, name: str, around: Callable[[Log], Log] = lambda log: log) -> Callboard:
         faults = self._faults[name] = Faults(Random(1), share=2.0, slow_s=0)
         faults.active = False
         settings = BoardSettings("sqlite:///./board.db", "./blobs", self._folder)
-        resources = Resources(settings, lambda settings: FaultyLog(open_board_log(settings), faults))
+        resources = Resources(settings, lambda settings: FaultyLog(around(open_board_log(settings)), faults))
         board = Callboard.on(BoardContext(resources, Agents(resources)))
         self.boards[name] = await self._stack.enter_async_context(board)
         return board
 
-    async def add(self, name: str, **options: Any) -> Member:
+    async def add(self, name: str, around: Callable[[Log], Log] = lambda log: log, **options: Any) -> Member:
         """Start a member that keeps what it is told."""
-        board = await self.board(name)
+        board = await self.board(name, around)
         member = self.members[name] = board.member(**{**QUICK, "instance": name} | options)
         told = self.told[name] = []
 

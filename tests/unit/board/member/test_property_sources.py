@@ -40,12 +40,16 @@ def test_a_provider_without_a_value_leaves_it_to_the_next() -> None:
 
 @pytest.mark.proves("T39")
 @pytest.mark.parametrize("name", ["", "jcr:x", "a/b", "x@y", "x!y", "é", "x" * 101, "a\n"])
-def test_invalid_names_are_ignored(name: str) -> None:
+def test_invalid_names_are_ignored_and_logged(name: str, caplog: pytest.LogCaptureFixture) -> None:
     assert Provider((name, "-", "_", "a.b-C_1"), lambda name: name).names == ("-", "_", "a.b-C_1")
+    assert "event='properties.left_out'" in caplog.text
+    assert repr(name) in caplog.text
 
 
 @pytest.mark.proves("T41")
-def test_what_exceeds_the_limits_is_left_out_and_said_and_the_highest_ranking_stays() -> None:
+def test_what_exceeds_the_limits_is_left_out_and_logged_once_and_the_highest_ranking_stays(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
     many = {f"p{number}": "x" for number in range(PROPERTIES_MAX)}
     found = sources(given(-1, **many), top="1", large="x" * (VALUE_BYTES_MAX + 1), odd="\ud800")
     wanted = found.wanted()
@@ -53,6 +57,9 @@ def test_what_exceeds_the_limits_is_left_out_and_said_and_the_highest_ranking_st
     assert wanted["top"] == "1"
     assert set(found.left_out) == {"large", "odd", f"p{PROPERTIES_MAX - 1}"}
     assert "the property large has 1025 bytes, and the most is 1024" in found.left_out["large"]
+    found.wanted()
+    assert caplog.text.count("event='properties.left_out'") == 1
+    assert found.left_out["large"] in caplog.text
 
 
 @pytest.mark.proves("T40")

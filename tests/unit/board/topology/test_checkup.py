@@ -163,3 +163,12 @@ def test_a_member_whose_clock_differs_from_the_others_is_a_problem(clocks: dict[
     found = examined(cluster)
     assert (only(found, Level.PROBLEM) if expected else "") == expected
     assert expected or set(found.values()) == {Level.OK}
+
+
+def test_clocks_of_all_members_that_were_set_back_are_worth_a_look():
+    cluster = settled("a", "b")
+    for s in (100, 40):
+        for who in ("a", "b"):
+            renewal = RenewMessage(**cluster.by(who))
+            cluster.put_record(new_record(renewal, record_id="", time_ns=s * 10**9, producer=who))
+    assert only(examined(cluster), Level.ADVICE) == "clocks of members were set back by 60.0 s"
