@@ -1,16 +1,22 @@
 """Who this process is to others: it seals what it sends, and opens what it gets."""
 
 import ssl
+from collections import deque
 from collections.abc import Callable, Collection, Iterable
+from contextlib import suppress
 from dataclasses import dataclass
 
 from callboard.connectors.envelope import NONCE_BYTES, PROTOCOL, Opened, Route, opened, sealed
 from callboard.connectors.keys import ConnectorKey, KeyRing
-from callboard.errors import ConfigError
+from callboard.errors import ConfigError, Undecodable
+from callboard.messages.codec import decode
 from callboard.messages.topology.connector_messages import Announcement, Envelope
 from callboard.messages.topology.limits import demand
 
 MS_NS = 1_000_000
+
+REFUSED_MAX = 100
+"""More than there are own requests under way. Strangers can send as many, and so hide one of these."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +41,8 @@ class Identity:
         self.me = me
         self.address = f"{me}:{random_bytes(16).hex()}"
         self.ring = KeyRing(keys)
+        self.refused: deque[bytes] = deque(maxlen=REFUSED_MAX)
+        """The nonces of the last requests that were not opened: one of them may be this process's own."""
         self._clock, self._random_bytes, self._counter = clock, random_bytes, 0
 
     def use(self, keys: Iterable[ConnectorKey]) -> None:
@@ -57,7 +65,13 @@ class Identity:
 
     def asked(self, method: str, path: str, body: bytes, certified: Collection[str] | None) -> Opened:
         """Open a request, as ``opened``."""
-        return opened(self.ring, Route("request", method, path), body, certified)
+        try:
+            return opened(self.ring, Route("request", method, path), body, certified)
+        except Undecodable:
+            with suppress(Undecodable):
+                if len(nonce := decode(Envelope, body).nonce) == NONCE_BYTES:
+                    self.refused.append(nonce)
+            raise
 
     def answer(self, method: str, path: str, request: Opened, announcement: Announcement) -> bytes:
         """The answer to a request, sealed with its key. Raises as ``sealed``."""

@@ -121,6 +121,8 @@ class Outgoing:
         async with asyncio.timeout(ANSWER_S):
             status, body, names = await self._call(method, url, asked.body)
         if status == 404:
+            if asked.envelope.nonce in self._identity.refused:
+                raise NotAnswered("it leads back to this process, for which the key does not speak; remove it")
             return None
         if status not in ANSWERED:
             raise NotAnswered(f"HTTP {status}: {MEANINGS.get(status, 'it is no connector')}")

@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import pytest
 
+from callboard.connectors import ConnectorKey
 from tests.connectors.parties import PATIENT, QUICK, SLOW, Party, eventually, relayed, run
 
 
@@ -128,6 +129,19 @@ async def test_a_url_that_leads_back_to_its_own_process_is_not_asked_again():
                 await eventually(lambda last=last: last not in b.connectors._registry.heard.values())
             assert len(relay.bodies()) == 2
             assert [each.url for each in a.connectors.links() if each.silent_ms is not None] == [b.url]
+
+
+@run
+async def test_a_connector_to_its_own_process_says_so_although_its_key_is_for_others(caplog):
+    of_b = ConnectorKey("of-b", b"b" * 32, ("b-*",))
+    async with Party("b", keys=(ConnectorKey("of-b", b"b" * 32, ("a-0",)),)) as b:
+        a = Party("a", (here := unused()), b.url, keys=(of_b,))
+        a.settings = replace(a.settings, listen=here[7:].partition("/")[0])
+        a.connectors = a.another()
+        async with a:
+            await eventually(lambda: a.problem and a.knows)
+            assert "it leads back to this process" in a.problem
+    assert "it leads back to this process" in caplog.text
 
 
 @run
