@@ -41,7 +41,10 @@ def watch(
     """Show changes as they come, until Ctrl-C."""
 
     async def work(board: "Callboard") -> None:
-        say(summary(await board.topology.view()))
+        found = await board.topology.view()
+        say(summary(found))
+        if after is not None and 0 <= (end := found.as_of.offset) <= after:
+            say(f"offset {after} is beyond the newest record, which is at {end - 1}: waits for what comes after it")
         async for change in board.topology.watch(after):
             if json:
                 show_json(asdict(change), indent=None)

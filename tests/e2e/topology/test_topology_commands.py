@@ -162,6 +162,16 @@ def test_changes_are_watched(terminal: Terminal):
     assert "cluster shop: view 3" in (terminal.folder / "watch.log").read_text()
 
 
+def test_a_watch_from_beyond_the_end_says_so(terminal: Terminal):
+    *_, newest = write(terminal.folder, "sqlite:///./board.db", *FOUNDED)
+    watcher = terminal.start("topology", "watch", "--after", "90")
+    assert watcher.stderr is not None
+    assert watcher.stderr.readline().startswith("cluster shop")
+    assert watcher.stderr.readline() == (
+        f"offset 90 is beyond the newest record, which is at {newest}: waits for what comes after it\n"
+    )
+
+
 def test_what_was_written_by_a_newer_version_ends_with_its_exit_code(terminal: Terminal):
     newer = NewRecord(payload=b"", headers=(("type", "Novel"), ("version", "9.0")))
     write(terminal.folder, "sqlite:///./board.db", *FOUNDED, lambda _: newer)
