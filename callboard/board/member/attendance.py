@@ -14,6 +14,7 @@ from callboard.board.context import BoardContext
 from callboard.board.member.calling import Tasks, called
 from callboard.board.member.dispatch import Dispatch
 from callboard.board.member.identity import Identity
+from callboard.board.member.lapses import Lapses
 from callboard.board.member.leadership import Lease, may_lead
 from callboard.board.member.listening import Listening
 from callboard.board.member.local_cluster import LocalCluster
@@ -68,7 +69,7 @@ class Attendance:
         self._process = os.getpid()
         self._written_ms = -WRITE_MS
         self._acknowledging = -1
-        self._stood: bool | None = None  # not yet
+        self._lapses = Lapses(identity.instance)
         self._lapse: asyncio.TimerHandle | None = None
         self.ending: asyncio.Task[None]
 
@@ -152,20 +153,8 @@ class Attendance:
         if self.standing:
             left_s = (news.standing_until_ms - now_ms) / 1000
             self._lapse = asyncio.get_running_loop().call_later(left_s, self.take, news)
-        self._note_standing()
+        self._lapses.note(news, standing=self.standing)
         self.dispatch.pump()
-
-    def _note_standing(self) -> None:
-        """Log that the lease has run out before it was renewed, and that it is renewed again."""
-        news, log = self.news, get_logger().bind(instance=self._identity.instance)
-        if self.standing:
-            if self._stood is False:
-                log.info("member.resumed", epoch=news.state.view.epoch)
-            self._stood = True
-        elif self._stood:
-            why = f"{news.problem}: {news.detail}" if news.problem else "no renewal was read back in time"
-            log.warning("member.lapsed", reason=why)
-            self._stood = False
 
     def review(self) -> None:
         """Do what can be done now."""
