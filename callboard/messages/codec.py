@@ -48,6 +48,7 @@ _GENERATED = {
     "topology.control_messages": "topology_pb2",
     "topology.member_mail": "member_mail_pb2",
     "topology.connector_messages": "connectors_pb2",
+    "jobs.job_messages": "jobs_pb2",
 }
 """Modules of event classes, each with the generated code for them. They are imported on first use, because a short
 command needs few of them."""
@@ -243,6 +244,8 @@ def _tuple_conversion(get: Callable[[Message], Any], kind: Any) -> _Conversion:
             lambda events: [plan.to_message(event) for event in events],
             lambda message: tuple([plan.to_event(each) for each in get(message)]),
         )
+    if item is not str:  # whose items need no check
+        return None, lambda message: tuple(get(message))
     return None, partial(_read_texts, get)
 
 

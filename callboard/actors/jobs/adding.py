@@ -1,0 +1,59 @@
+"""The rule for new jobs."""
+
+from collections import defaultdict
+from collections.abc import Iterator
+
+from callboard.actors.jobs.jobs import At, Jobs
+from callboard.actors.jobs.refusals import WHOLE, Refusal
+from callboard.messages.jobs.job_messages import JobOptions, JobsAddedMessage, job_id
+
+TOPICS_MAX = 10_000
+"""Topics of jobs: they are kept for ever, and the dispatcher looks at all of them."""
+
+
+def add(jobs: Jobs, at: At, added: JobsAddedMessage) -> Iterator[Refusal]:
+    """Add the jobs, but none for a tick that its schedule has had, and none with a key that another job has."""
+    if added.schedule:
+        if added.tick_ms <= jobs.ticks.get(added.schedule, -1):
+            yield WHOLE, f"schedule {added.schedule!r} has had its tick at {added.tick_ms}"
+            return
+        jobs.ticks[added.schedule] = added.tick_ms
+    if (topics := _numbered(jobs, added)) is None:
+        yield WHOLE, f"there are jobs of {TOPICS_MAX} topics already; use one of them, and put the rest into the payload"
+        return
+    jobs.table.add(at.offset, topics, at.ms)
+    special = {options.job: options for options in added.options}
+    plain: defaultdict[int, list[int]] = defaultdict(list)
+    first = job_id(at.offset, 0)
+    for job, topic in enumerate(topics, first):
+        if job - first not in special:
+            plain[topic].append(job)
+    for topic, its in plain.items():
+        jobs.waiting.add(topic, its)
+    for place, options in special.items():
+        yield from _special(jobs, at, first + place, options)
+
+
+def _numbered(jobs: Jobs, added: JobsAddedMessage) -> list[int] | None:
+    """The number of each job's topic; None if there are too many topics."""
+    numbers = jobs.numbers
+    new = [topic for topic in dict.fromkeys(added.topics) if topic not in numbers]
+    if len(numbers) + len(new) > TOPICS_MAX:
+        return None
+    for topic in new:
+        numbers[topic] = len(jobs.topics)
+        jobs.topics.append(topic)
+    table = [numbers[topic] for topic in added.topics]
+    return [table[place] for place in added.topic_of]
+
+
+def _special(jobs: Jobs, at: At, job: int, options: JobOptions) -> Iterator[Refusal]:
+    """Add a job with options."""
+    if options.unique:
+        if (other := jobs.unique.job(options.unique, at.ms)) is not None:
+            jobs.table.forget(jobs.table.find(job))
+            yield job, f"job {other} has the same key {options.unique!r}"
+            return
+        jobs.unique.give(options.unique, job, at.ms + options.unique_ms)
+    jobs.options[job] = options
+    jobs.waiting.enter(job, options.due_ms)

@@ -1,0 +1,40 @@
+"""The fold over the job topic: all readers of the same records have the same jobs.
+
+It has no clock, no randomness and no configuration: settings are records, and time is append time.
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+from callboard.actors.jobs.adding import add
+from callboard.actors.jobs.commanding import command
+from callboard.actors.jobs.ending import end
+from callboard.actors.jobs.jobs import At, Jobs
+from callboard.actors.jobs.leasing import dismiss, lease, welcome
+from callboard.actors.jobs.refusals import Refusal
+from callboard.messages.event import Event
+from callboard.messages.jobs.job_messages import (
+    JobCommandMessage,
+    JobsAddedMessage,
+    JobsEndedMessage,
+    JobsLeasedMessage,
+    WorkerGoneMessage,
+    WorkerMessage,
+)
+
+
+def apply(jobs: Jobs, at: At, message: Event) -> dict[int, str]:
+    """Apply the next record's message; returns what it did not do."""
+    rule = RULES.get(type(message))
+    return dict(rule(jobs, at, message)) if rule else {}
+
+
+RULES: Mapping[type[Event], Callable[[Jobs, At, Any], Iterator[Refusal]]] = {
+    JobsAddedMessage: add,
+    JobsLeasedMessage: lease,
+    JobsEndedMessage: end,
+    WorkerMessage: welcome,
+    WorkerGoneMessage: dismiss,
+    JobCommandMessage: command,
+}
+"""The rule for each message that changes jobs."""

@@ -1,0 +1,218 @@
+"""The messages of the job topic. ``actors/jobs`` has the rules for them.
+
+A job's id is the offset of the record that added it and its place in the batch: see ``job_id``. Lists of jobs are in
+columns: the i-th entry of each list is about the i-th job.
+"""
+
+from dataclasses import dataclass
+from enum import IntEnum
+
+from callboard.messages.event import Event
+
+BATCH_MAX = 1000
+"""Jobs in one record."""
+
+PLACE_BITS = 10
+
+QUEUE_DECIDES = -2
+"""The number of retries, if it is not the job's own."""
+
+
+def job_id(offset: int, place: int) -> int:
+    """The id of the job at this place of the batch at this offset: unique, and growing with the order of adding."""
+    return offset << PLACE_BITS | place
+
+
+def offset_of(job: int) -> int:
+    """The offset of the record that added the job."""
+    return job >> PLACE_BITS
+
+
+def place_of(job: int) -> int:
+    """The job's place in its batch."""
+    return job & (1 << PLACE_BITS) - 1
+
+
+class Outcome(IntEnum):
+    """How an attempt ended. ``FAILED`` leads to a retry if the job has any left, ``CANCELLED`` to none. A ``RETURNED``
+    job was not attempted, or its worker stopped: it waits again and keeps its retries.
+    """
+
+    SUCCEEDED = 0
+    FAILED = 1
+    CANCELLED = 2
+    RETURNED = 3
+
+
+class QueueOrder(IntEnum):
+    """In which order the jobs of a queue are started: the oldest first, one after another, or by topics in turn."""
+
+    UNORDERED = 0
+    ORDERED = 1
+    TOPIC_ROUND_ROBIN = 2
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JobOptions(Event):
+    """What one job has apart from its topic and payload; ``job`` is its place in the batch.
+
+    ``due_ms`` is since the epoch. Of all jobs that are due, those of higher ``priority`` start first. Jobs of one
+    ``lane`` run one after another. While a job is unfinished, and for ``unique_ms`` after it was added, no other one
+    with the same ``unique`` key is added.
+    """
+
+    job: int
+    due_ms: int = 0
+    priority: int = 0
+    lane: str = ""
+    unique: str = ""
+    unique_ms: int = 0
+    retries: int = QUEUE_DECIDES
+    timeout_ms: int = 0
+    title: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JobsAddedMessage(Event):
+    """Add jobs. ``topic_of`` is each job's place in ``topics``. With ``schedule``, they are its jobs for the tick
+    ``tick_ms``, in milliseconds since the epoch.
+    """
+
+    creator: str
+    topics: tuple[str, ...]
+    topic_of: tuple[int, ...]
+    payloads: tuple[bytes, ...]
+    options: tuple[JobOptions, ...] = ()
+    schedule: str = ""
+    tick_ms: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JobsLeasedMessage(Event):
+    """The dispatcher leases jobs to workers; ``worker_of`` is each job's place in ``workers``, their incarnations.
+
+    The first message of a dispatcher has no jobs: what former dispatchers lease from then on is void. The cluster's
+    leader dispatches; ``cluster_log`` identifies the control topic, and ``leader_epoch`` is when it became the leader.
+    """
+
+    cluster_log: str
+    leader_epoch: int
+    dispatcher: str
+    workers: tuple[str, ...] = ()
+    worker_of: tuple[int, ...] = ()
+    jobs: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JobEnd(Event):
+    """What a worker says about the end of an attempt; ``job`` is its place in the batch. ``retry_ms`` is how long the
+    retry waits at least; -1 leaves that to the queue.
+    """
+
+    job: int
+    message: str = ""
+    result: bytes = b""
+    retry_ms: int = -1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JobsEndedMessage(Event):
+    """Attempts have ended. Each counts only while the worker still has the lease."""
+
+    worker: str
+    jobs: tuple[int, ...]
+    outcomes: tuple[int, ...]
+    run_ms: tuple[int, ...]
+    ends: tuple[JobEnd, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WorkerMessage(Event):
+    """A worker is ready to run ``slots`` jobs at a time, with topics that match its patterns; with no slots it takes
+    none. ``instance`` and ``incarnation`` are those of the member that it belongs to.
+    """
+
+    instance: str
+    incarnation: str
+    slots: int
+    topics: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WorkerGoneMessage(Event):
+    """The worker has ended. What it had leased waits again; if a dispatcher says so, as crashed."""
+
+    incarnation: str
+    cluster_log: str = ""
+    leader_epoch: int = -1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JobQueue(Event):
+    """The settings of a queue, to which the jobs with a matching topic belong.
+
+    Up to ``parallel`` of them run on each worker and ``cluster_parallel`` in all; 0 is no limit. A retry waits for
+    ``delay_ms``, the next ones for ``growth_percent`` of that each, up to ``delay_max_ms``. ``retries`` of -1 is
+    without end. A job that is running when ``crashes`` workers in a row end is given up.
+    """
+
+    name: str
+    topics: tuple[str, ...] = ()
+    order: QueueOrder = QueueOrder.UNORDERED
+    parallel: int = 0
+    cluster_parallel: int = 0
+    retries: int = 10
+    delay_ms: int = 2000
+    delay_max_ms: int = 3_600_000
+    growth_percent: int = 200
+    timeout_ms: int = 0
+    ranking: int = 0
+    retry_exceptions: bool = True
+    prefer_creator: bool = False
+    crashes: int = 5
+    keep_ms: int = 3_600_000
+    keep_failed_ms: int = 604_800_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JobCommandMessage(Event):
+    """A command, with its author and reason: stop, drop or forget jobs; suspend, resume, configure or remove a queue.
+
+    A stopped job ends as soon as its code lets it, a dropped one at once. Forgotten jobs leave the history.
+    """
+
+    author: str = ""
+    reason: str = ""
+    stop: tuple[int, ...] = ()
+    drop: tuple[int, ...] = ()
+    suspend: str = ""
+    resume: str = ""
+    configure: JobQueue | None = None
+    remove: str = ""
+    forget: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JobProgress(Event):
+    """The progress of a running job: steps done of ``steps``, the expected end, and new lines of its log."""
+
+    job: int
+    steps: int = 0
+    step: int = 0
+    eta_ms: int = 0
+    lines: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JobsProgressedMessage(Event):
+    """The progress of jobs that the worker runs."""
+
+    worker: str
+    progress: tuple[JobProgress, ...]
+
+
+JOB_MESSAGES: tuple[type[Event], ...] = (
+    JobsAddedMessage, JobsLeasedMessage, JobsEndedMessage, WorkerMessage, WorkerGoneMessage, JobCommandMessage,
+    JobsProgressedMessage,
+)  # fmt: skip
+"""Every message of the job topic."""

@@ -1,0 +1,190 @@
+"""The limits of the job topic's messages. They are part of the protocol: readers with other limits would have other
+jobs.
+"""
+
+import re
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from callboard.errors import Undecodable
+from callboard.messages.event import Event
+from callboard.messages.jobs.job_messages import (
+    BATCH_MAX,
+    QUEUE_DECIDES,
+    JobCommandMessage,
+    JobOptions,
+    JobQueue,
+    JobsAddedMessage,
+    JobsEndedMessage,
+    JobsLeasedMessage,
+    JobsProgressedMessage,
+    Outcome,
+    WorkerMessage,
+)
+
+TOPIC = re.compile(r"[A-Za-z0-9_-]+(/[A-Za-z0-9_-]+)*")
+"""The topic of a job."""
+
+PATTERN = re.compile(r"\*\*|[A-Za-z0-9_-]+(/[A-Za-z0-9_-]+)*(/\*{1,2})?")
+"""A topic, its children (``/*``), all below it (``/**``), or all topics (``**``)."""
+
+NAME = re.compile(r"[^\x00-\x1f\x7f]{1,200}")
+"""Keys, lanes, and names of queues and schedules."""
+
+TOPIC_CHARS_MAX = 200
+PATTERNS_MAX = 1000
+PAYLOAD_BYTES_MAX = 256 << 10
+"""Of one job: what is larger belongs into a package or a blob."""
+
+RESULT_BYTES_MAX = 16 << 10
+PRIORITY_MAX = 100
+SLOTS_MAX = 10_000
+LINES_MAX = 100
+"""Lines of a job's log in one record."""
+
+MS_MAX = 10**12
+"""Durations, 31 years."""
+
+TIME_MS_MAX = 2**53
+"""Times since the epoch."""
+
+JOB_MAX = 2**63 - 1
+
+
+def check_message(event: Event) -> None:
+    """Raise ``Undecodable`` for a message that is out of bounds."""
+    if (check := _CHECKS.get(type(event))) is not None:
+        check(event)
+
+
+def check_queue(queue: JobQueue) -> None:
+    """Raise ``Undecodable`` for invalid settings of a queue."""
+    its = queue
+    _name("queue", its.name)
+    _patterns(its.topics)
+    demand(bool(its.topics), f"the queue {its.name!r} has no topics")
+    demand(0 <= its.parallel <= SLOTS_MAX, f"parallel is {its.parallel}, not 0 to {SLOTS_MAX}")
+    demand(0 <= its.cluster_parallel <= SLOTS_MAX, f"cluster_parallel is {its.cluster_parallel}, not 0 to {SLOTS_MAX}")
+    demand(-1 <= its.retries <= JOB_MAX, f"retries is {its.retries}, not -1 or more")
+    demand(100 <= its.growth_percent <= 10_000, f"growth_percent is {its.growth_percent}, not 100 to 10,000")
+    demand(1 <= its.crashes <= 200, f"crashes is {its.crashes}, not 1 to 200")
+    demand(abs(its.ranking) <= MS_MAX, f"the ranking is {its.ranking}")
+    for name in ("delay_ms", "delay_max_ms", "timeout_ms", "keep_ms", "keep_failed_ms"):
+        _range(name, getattr(its, name), MS_MAX)
+
+
+def _added(event: JobsAddedMessage) -> None:
+    many = len(event.payloads)
+    demand(1 <= many <= BATCH_MAX, f"it adds {many} jobs, and the range is 1 to {BATCH_MAX}")
+    demand(len(event.topic_of) == many, f"it has {many} payloads and {len(event.topic_of)} topics for them")
+    for topic in event.topics:
+        demand(len(topic) <= TOPIC_CHARS_MAX and bool(TOPIC.fullmatch(topic)), f"{topic!r:.80} is not a job's topic")
+    demand(0 <= min(event.topic_of) <= max(event.topic_of) < len(event.topics), "a job has none of its topics")
+    largest = max(map(len, event.payloads))
+    demand(largest <= PAYLOAD_BYTES_MAX, f"a payload has {largest} bytes, and the most is {PAYLOAD_BYTES_MAX}")
+    _places(event.options, many)
+    for options in event.options:
+        _options(options)
+    if event.schedule:
+        _name("schedule", event.schedule)
+    _range("tick", event.tick_ms, TIME_MS_MAX)
+
+
+def _options(options: JobOptions) -> None:
+    its = options
+    _range("due time", its.due_ms, TIME_MS_MAX)
+    demand(abs(its.priority) <= PRIORITY_MAX, f"the priority is {its.priority}, and the most is {PRIORITY_MAX}")
+    for name in ("lane", "unique"):
+        if value := getattr(its, name):
+            _name(name, value)
+    _range("unique_ms", its.unique_ms, MS_MAX)
+    demand(QUEUE_DECIDES <= its.retries <= JOB_MAX, f"retries is {its.retries}")
+    _range("timeout", its.timeout_ms, MS_MAX)
+
+
+def _leased(event: JobsLeasedMessage) -> None:
+    demand(len(event.jobs) == len(event.worker_of) <= BATCH_MAX, "the lease has jobs without a worker")
+    _jobs(event.jobs)
+    if event.jobs:
+        demand(0 <= min(event.worker_of) <= max(event.worker_of) < len(event.workers), "a job has none of its workers")
+    demand(bool(event.cluster_log and event.dispatcher) and event.leader_epoch >= 0, "the lease names no dispatcher")
+
+
+def _ended(event: JobsEndedMessage) -> None:
+    many = len(event.jobs)
+    same = many == len(event.outcomes) == len(event.run_ms) and 1 <= many <= BATCH_MAX
+    demand(same, f"it ends {many} jobs with {len(event.outcomes)} outcomes and {len(event.run_ms)} times")
+    _jobs(event.jobs)
+    demand(0 <= min(event.outcomes) <= max(event.outcomes) < len(Outcome), f"an outcome is {max(event.outcomes)}")
+    demand(0 <= min(event.run_ms) <= max(event.run_ms) <= MS_MAX, "a running time is out of range")
+    _places(event.ends, many)
+    for end in event.ends:
+        _range("delay", end.retry_ms + 1, MS_MAX)
+        demand(len(end.result) <= RESULT_BYTES_MAX, f"a result has {len(end.result)} bytes")
+
+
+def _worker(event: WorkerMessage) -> None:
+    demand(bool(event.instance and event.incarnation), "the worker has no name")
+    demand(0 <= event.slots <= SLOTS_MAX, f"the worker has {event.slots} slots, and the most is {SLOTS_MAX}")
+    _patterns(event.topics)
+
+
+def _command(event: JobCommandMessage) -> None:
+    for jobs in (event.stop, event.drop, event.forget):
+        demand(len(jobs) <= BATCH_MAX, f"the command is for {len(jobs)} jobs, and the most is {BATCH_MAX}")
+        _jobs(jobs)
+    for name in ("suspend", "resume", "remove"):
+        if value := getattr(event, name):
+            _name("queue", value)
+    if event.configure is not None:
+        check_queue(event.configure)
+
+
+def _progressed(event: JobsProgressedMessage) -> None:
+    demand(len(event.progress) <= BATCH_MAX, f"it has the progress of {len(event.progress)} jobs")
+    for its in event.progress:
+        _jobs((its.job,))
+        demand(0 <= its.step <= its.steps <= MS_MAX or its.steps == 0, f"step {its.step} of {its.steps}")
+        _range("expected end", its.eta_ms, TIME_MS_MAX)
+        demand(len(its.lines) <= LINES_MAX, f"{len(its.lines)} lines of a log, and the most is {LINES_MAX}")
+
+
+def demand(holds: bool, otherwise: str) -> None:
+    """Raise ``Undecodable`` with this text unless it holds."""
+    if not holds:
+        raise Undecodable(otherwise)
+
+
+def _range(what: str, value: int, most: int) -> None:
+    demand(0 <= value <= most, f"the {what} is {value}, not 0 to {most}")
+
+
+def _name(what: str, value: str) -> None:
+    demand(bool(NAME.fullmatch(value)), f"{value!r:.80} is not the name of a {what}")
+
+
+def _jobs(jobs: Sequence[int]) -> None:
+    demand(not jobs or 0 <= min(jobs) <= max(jobs) <= JOB_MAX, "a job's id is out of range")
+
+
+def _patterns(patterns: Sequence[str]) -> None:
+    demand(len(patterns) <= PATTERNS_MAX, f"there are {len(patterns)} patterns, and the most is {PATTERNS_MAX}")
+    for each in patterns:
+        demand(len(each) <= TOPIC_CHARS_MAX and bool(PATTERN.fullmatch(each)), f"{each!r:.80} is no pattern of topics")
+
+
+def _places(given: Sequence[Any], many: int) -> None:
+    """Demand that each of these is about another job of the batch, in their order."""
+    places = [each.job for each in given]
+    demand(places == sorted(set(places)), "two entries are about the same job")
+    demand(not places or 0 <= places[0] <= places[-1] < many, "an entry is about no job")
+
+
+_CHECKS: dict[type[Event], Callable[[Any], None]] = {
+    JobsAddedMessage: _added,
+    JobsLeasedMessage: _leased,
+    JobsEndedMessage: _ended,
+    WorkerMessage: _worker,
+    JobCommandMessage: _command,
+    JobsProgressedMessage: _progressed,
+}
