@@ -80,11 +80,11 @@ class Jobs:
         return state is not None and not state.is_final
 
     def lease(self, job: int, row: int, worker: str) -> None:
-        """The worker gets the job, which is queued."""
+        """The worker gets the job, which is queued. Afterwards, trim the waiting jobs of its topic."""
         topic = self.table.topics[row]
         queue = self.queue_of(topic)
         self.table.change(row, JobState.ACTIVE)
-        self.waiting.leased(job, topic, self.lane_of(queue))
+        self.waiting.leased(job, self.lane_of(queue))
         self.leases[job] = worker
         self.leased_to[worker].add(job)
         self._count(queue, worker, 1)

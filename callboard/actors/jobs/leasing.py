@@ -18,6 +18,7 @@ def lease(jobs: Jobs, _: At, leased: JobsLeasedMessage) -> Iterator[Refusal]:
             yield WHOLE, f"{jobs.fence.dispatcher or 'nobody'} dispatches, since epoch {jobs.fence.leader_epoch}"
             return
         jobs.fence = claim
+    topics = set[int]()
     for job, place in zip(leased.jobs, leased.worker_of, strict=True):
         worker, row = leased.workers[place], jobs.table.find(job)
         if row < 0 or jobs.table.states[row] != JobState.QUEUED:
@@ -26,6 +27,8 @@ def lease(jobs: Jobs, _: At, leased: JobsLeasedMessage) -> Iterator[Refusal]:
             yield job, f"worker {worker} has gone"
         else:
             jobs.lease(job, row, worker)
+            topics.add(jobs.table.topics[row])
+    jobs.waiting.trim(topics)
 
 
 def welcome(jobs: Jobs, _: At, said: WorkerMessage) -> Iterator[Refusal]:

@@ -97,7 +97,7 @@ class Planner:
         waiting = self._jobs.waiting
         if lane and (held := waiting.holder(lane)) is not None:
             topic = self._jobs.table.topics[self._jobs.table.find(held)]
-            if waiting.is_ready(held) and topic in able:
+            if topic in able and waiting.can_lease(held):
                 yield held, topic
             return  # nothing else, until it has ended
         for priority in waiting.priorities():
@@ -105,13 +105,13 @@ class Planner:
             heapify(heads)
             while heads:
                 _, job, topic = heads[0]
+                if topic in able and waiting.can_lease(job):  # no other job of its lane was taken meanwhile
+                    yield job, topic
                 head = next(waiting.heads(priority, (topic,)), None) if topic in able else None
-                if head == (job, topic):
-                    yield head
-                elif head:  # that job was taken, or another one of its lane was
-                    heapreplace(heads, self._key(queue, *head))
-                else:
+                if head is None:
                     heappop(heads)
+                elif (following := self._key(queue, *head)) != heads[0]:
+                    heapreplace(heads, following)
 
     def _key(self, queue: JobQueue, job: int, topic: int) -> tuple[int, int, int]:
         """What comes first: the topic whose turn was the longest ago, if they take turns, then the oldest job."""
