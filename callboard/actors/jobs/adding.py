@@ -19,7 +19,10 @@ def add(jobs: Jobs, at: At, added: JobsAddedMessage) -> Iterator[Refusal]:
             return
         jobs.ticks[added.schedule] = added.tick_ms
     if (topics := _numbered(jobs, added)) is None:
-        yield WHOLE, f"there are jobs of {TOPICS_MAX} topics already; use one of them, and put the rest into the payload"
+        yield (
+            WHOLE,
+            f"there are jobs of {TOPICS_MAX} topics already; use one of them, and put the rest into the payload",
+        )
         return
     jobs.table.add(at.offset, topics, at.ms)
     special = {options.job: options for options in added.options}

@@ -108,7 +108,7 @@ class Jobs:
         self.table.change(row, state)
         self.table.ended_at[row], self.table.since_ms[row] = at
         self.stopping.discard(job)
-        self.waiting.ended(job)
+        self.waiting.ended(job, self.lane_of(self.queue_of(self.table.topics[row])))
         if options := self.options.pop(job, None):
             self.unique.ended(options.unique, job, at.ms)
 

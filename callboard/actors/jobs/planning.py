@@ -95,7 +95,7 @@ class Planner:
     def _next(self, queue: JobQueue, lane: str, able: Collection[int]) -> Iterator[tuple[int, int]]:
         """The jobs of the queue in their order, and their topics, as long as these are able to run."""
         waiting = self._jobs.waiting
-        if lane and (held := waiting.holder(lane)) is not None:
+        if lane and (held := waiting.first(lane)) is not None:
             topic = self._jobs.table.topics[self._jobs.table.find(held)]
             if topic in able and waiting.can_lease(held):
                 yield held, topic

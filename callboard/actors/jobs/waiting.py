@@ -53,8 +53,8 @@ class Line:
 
 
 class Waiting:
-    """Queued jobs by priority and topic; apart from them those that wait for a time, and those that wait for the job
-    that holds their lane.
+    """Queued jobs by priority and topic; apart from them those that wait for a time, and those that wait for another job
+    of their lane.
 
     Nothing in here is state: it is made of the table, the options and the retries. Jobs that are being leased are taken
     out before the log has their lease, and put back if that fails.
@@ -67,8 +67,9 @@ class Waiting:
         self._due: list[tuple[int, int]] = []
         self._due_ms: dict[int, int] = {}
         self._taken: set[int] = set()
-        self._holders: dict[str, int] = {}
-        self._held: defaultdict[str, list[int]] = defaultdict(list)
+        self._lanes: defaultdict[str, list[int]] = defaultdict(list)
+        self._first: dict[str, int] = {}
+        self._vacant: set[str] = set()
 
     @property
     def next_due_ms(self) -> int | None:
@@ -91,16 +92,29 @@ class Waiting:
         if due_ms:
             self._due_ms[job] = due_ms
             heappush(self._due, (due_ms, job))
+        elif (lane := self._lane(job)) and self._first.get(lane) != job:
+            heappush(self._lanes[lane], job)
+            if lane not in self._first:
+                self._vacant.add(lane)
         else:
             self._put_back(job)
 
     def release(self, now_ms: int) -> None:
-        """Let the jobs that are due by now be leased."""
+        """Let the jobs that are due by now be leased, and the next one of each lane whose last one has ended."""
         while (due_ms := self.next_due_ms) is not None and due_ms <= now_ms:
             job = heappop(self._due)[1]
             del self._due_ms[job]
             if self._is_queued(job):
-                self._put_back(job)
+                self.enter(job)
+        for lane in self._vacant:
+            held = self._lanes[lane]
+            while held and lane not in self._first:
+                if self._is_queued(job := heappop(held)):
+                    self._first[lane] = job
+                    self._put_back(job)
+            if not held:
+                del self._lanes[lane]
+        self._vacant.clear()
 
     def priorities(self) -> list[int]:
         """Priorities that jobs have, the highest first."""
@@ -110,26 +124,37 @@ class Waiting:
         """The first job of each topic that can be leased, and the topic."""
         lines = self._lines[priority]
         for topic in topics:
-            if (line := lines.get(topic)) is not None and (job := line.head(self._can_lease)) >= 0:
+            if (line := lines.get(topic)) is not None and (job := line.head(self.can_lease)) >= 0:
                 yield job, topic
 
-    def holder(self, lane: str) -> int | None:
-        """The unfinished job that holds the lane."""
-        job = self._holders.get(lane)
-        if job is not None and (row := self._table.find(job)) >= 0 and self._table.states[row] <= JobState.ACTIVE:
-            return job
-        return None
+    def can_lease(self, job: int) -> bool:
+        """Whether the job can be leased now."""
+        if job in self._taken or job in self._due_ms or not self._is_queued(job):
+            return False
+        return not (lane := self._lane(job)) or self._first.get(lane) == job
+
+    def first(self, lane: str) -> int | None:
+        """The job of the lane that was leased or is the next to be, and has not ended."""
+        job = self._first.get(lane)
+        row = self._table.find(job) if job is not None else -1
+        return job if row >= 0 and self._table.states[row] <= JobState.ACTIVE else None
 
     def take(self, job: int, lane: str) -> None:
-        """The job is being leased; it holds its own lane, and this one if it is not empty."""
+        """The job is being leased; it is the first of the lane, if that is not empty, until it has ended."""
         self._taken.add(job)
-        self._hold(job, lane)
+        if lane:
+            self._first[lane] = job
 
     def leased(self, job: int, lane: str) -> None:
         """The job was leased."""
-        self._hold(job, lane)
         self._taken.discard(job)
         self._due_ms.pop(job, None)
+        if lane:
+            self._first[lane] = job
+        if own := self._lane(job):
+            if (other := self._first.get(own, job)) != job and self._is_queued(other):
+                heappush(self._lanes[own], other)  # this reader took it for the next one
+            self._first[own] = job
 
     def trim(self, topics: Set[int]) -> None:
         """Remove leased jobs from the front of the lines of these topics."""
@@ -137,43 +162,14 @@ class Waiting:
             for topic in topics & lines.keys():
                 lines[topic].head(self._is_queued)
 
-    def _hold(self, job: int, lane: str) -> None:
-        for each in (lane, self._lane(job)):
-            if each:
-                self._holders[each] = job
-
-    def ended(self, job: int) -> None:
-        """The job has ended: the next one of its lane can be leased."""
+    def ended(self, job: int, lane: str) -> None:
+        """The job has ended."""
         self._due_ms.pop(job, None)
         self._taken.discard(job)
-        lane = self._lane(job)
-        if lane and self._holders.get(lane) == job:
-            del self._holders[lane]
-            held = self._held[lane]
-            while held:
-                if self._is_queued(following := heappop(held)):
-                    self._put_back(following)
-                    return
-            del self._held[lane]
-
-    def can_lease(self, job: int) -> bool:
-        """Whether the job can be leased now."""
-        return self._is_ready(job) and self._is_free(self._lane(job), job)
-
-    def _can_lease(self, job: int) -> bool:
-        """Whether the job, the first of its line, can be leased; if it waits for its lane, it is kept elsewhere."""
-        if not self._is_ready(job):
-            return False
-        if self._is_free(lane := self._lane(job), job):
-            return True
-        heappush(self._held[lane], job)
-        return False
-
-    def _is_ready(self, job: int) -> bool:
-        return job not in self._taken and job not in self._due_ms and self._is_queued(job)
-
-    def _is_free(self, lane: str, job: int) -> bool:
-        return not lane or self.holder(lane) in (None, job)
+        for each in {lane, self._lane(job)} - {""}:
+            if self._first.get(each) == job:
+                del self._first[each]
+                self._vacant.add(each)
 
     def _is_queued(self, job: int) -> bool:
         row = self._table.find(job)

@@ -35,7 +35,7 @@ class PlainJob:
     worker: str = ""
     stopping: bool = False
     holds: frozenset[str] = frozenset()
-    """The lanes and ordered queues that wait for its end, since it was leased."""
+    """The ordered queues that wait for its end, since it was leased."""
 
 
 @dataclass
@@ -46,6 +46,8 @@ class PlainJobs:
     fence: tuple[Any, ...] = ("", -1, "")
     keys: dict[str, list[tuple[int, int]]] = field(default_factory=dict)
     ticks: dict[str, int] = field(default_factory=dict)
+    first: dict[str, int] = field(default_factory=dict)
+    """The unfinished job of each lane that the others wait for."""
 
     def see(self, offset: int, ms: int, message: Event) -> None:
         match message:
@@ -96,7 +98,7 @@ class PlainJobs:
             found, worker = self.jobs.get(job), leased.workers[place]
             if found and found.state == JobState.QUEUED and worker in self.workers:
                 found.state, found.worker, found.due_ms = JobState.ACTIVE, worker, 0
-                self.hold(found)
+                self.hold(job, found)
 
     def end(self, job: int, its: PlainJob, ms: int, outcome: Outcome) -> None:
         queue = self.queue(its)
@@ -149,15 +151,24 @@ class PlainJobs:
 
     # What may be leased.
 
-    def lanes(self, its: PlainJob) -> frozenset[str]:
-        """Where the job has to wait for the end of another."""
-        queue = self.queue(its)
-        ordered = f"queue {queue.name}" if queue.order is QueueOrder.ORDERED else ""
-        return frozenset({f"lane {its.options.lane}" if its.options.lane else "", ordered}) - {""}
+    def advance(self, now_ms: int) -> None:
+        """Find the next job of each lane whose last one has ended: the oldest one that is due."""
+        waiting = [(job, its) for job, its in self.jobs.items() if its.state == JobState.QUEUED and its.due_ms <= now_ms]
+        for job, its in sorted(waiting, key=lambda each: each[0]):
+            lane = its.options.lane
+            if lane and not self.is_open(self.first.get(lane, -1)):
+                self.first[lane] = job
 
-    def hold(self, its: PlainJob) -> None:
+    def lanes(self, its: PlainJob) -> frozenset[str]:
+        """The ordered queue in which the job waits for the end of another."""
+        queue = self.queue(its)
+        return frozenset({queue.name}) if queue.order is QueueOrder.ORDERED else frozenset()
+
+    def hold(self, job: int, its: PlainJob) -> None:
         """The job is leased: it takes its lanes."""
         its.holds |= self.lanes(its)
+        if its.options.lane:
+            self.first[its.options.lane] = job
 
     def blocks(self, first: PlainJob, other: PlainJob) -> bool:
         """Whether the first keeps the other from being leased."""
@@ -170,9 +181,12 @@ class PlainJobs:
         leased = [each for each in self.jobs.values() if each.worker and worker in ("", each.worker)]
         return sum(self.queue(each).name == queue for each in leased)
 
-    def takers(self, its: PlainJob, now_ms: int) -> list[str]:
+    def takers(self, job: int, now_ms: int) -> list[str]:
         """The workers with a free slot that could get the job now."""
+        its = self.jobs[job]
         queue = self.queue(its)
+        if its.options.lane and self.first.get(its.options.lane) != job:
+            return []
         if its.state != JobState.QUEUED or its.due_ms > now_ms or queue.name in self.queues.suspended:
             return []
         if any(self.blocks(other, its) for other in self.jobs.values()):

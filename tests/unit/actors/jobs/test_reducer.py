@@ -106,9 +106,13 @@ class History:
         self.epoch += self.rng.randint(-1, 2)
         return JobsLeasedMessage(cluster_log="log", leader_epoch=max(0, self.epoch), dispatcher=f"d{self.epoch}")
 
+    def plan(self) -> list[tuple[int, str]]:
+        self.plain.advance(self.ms)
+        return self.planner.plan(self.ms)
+
     def dispatch(self) -> list[tuple[int, str]]:
         """Plan, and lease what was planned."""
-        planned = self.planner.plan(self.ms)
+        planned = self.plan()
         fence = self.jobs.fence
         leased = JobsLeasedMessage(
             cluster_log=fence.cluster_log or "log", leader_epoch=max(0, fence.leader_epoch),
@@ -158,14 +162,14 @@ def test_a_plan_leases_what_may_run_and_leaves_no_slot_free(seed: int) -> None:
     history = History(seed)
     for _ in range(120):
         history.step()
-        plain, planned = history.plain, history.planner.plan(history.ms)
+        plain, planned = history.plain, history.plan()
         for job, worker in planned:
             its = plain.jobs[job]
-            takers = plain.takers(its, history.ms)
+            takers = plain.takers(job, history.ms)
             assert worker in takers, (job, its, takers)
             its.state, its.worker = JobState.ACTIVE, worker
-            plain.hold(its)
-        left = {job: plain.takers(its, history.ms) for job, its in plain.jobs.items()}
+            plain.hold(job, its)
+        left = {job: plain.takers(job, history.ms) for job in plain.jobs}
         assert not any(left.values())
         for job, _ in planned:  # as after an append that failed
             its = plain.jobs[job]
