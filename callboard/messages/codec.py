@@ -49,6 +49,7 @@ _GENERATED = {
     "topology.member_mail": "member_mail_pb2",
     "topology.connector_messages": "connectors_pb2",
     "jobs.job_messages": "jobs_pb2",
+    "jobs.job_mail": "job_mail_pb2",
 }
 """Modules of event classes, each with the generated code for them. They are imported on first use, because a short
 command needs few of them."""

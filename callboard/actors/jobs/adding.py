@@ -10,9 +10,18 @@ from callboard.messages.jobs.job_messages import JobOptions, JobsAddedMessage, j
 TOPICS_MAX = 10_000
 """Topics of jobs: they are kept for ever, and the dispatcher looks at all of them."""
 
+REQUESTS_MAX = 10_000
+"""Requests that are remembered: an append whose outcome is unknown is repeated within seconds."""
+
 
 def add(jobs: Jobs, at: At, added: JobsAddedMessage) -> Iterator[Refusal]:
     """Add the jobs, but none for a tick that its schedule has had, and none with a key that another job has."""
+    if (earlier := jobs.requests.get(added.request)) is not None:
+        yield WHOLE, f"they were added by the record at offset {earlier}"
+        return
+    jobs.requests[added.request] = at.offset
+    if len(jobs.requests) > REQUESTS_MAX:
+        del jobs.requests[next(iter(jobs.requests))]
     if added.schedule:
         if added.tick_ms <= jobs.ticks.get(added.schedule, -1):
             yield WHOLE, f"schedule {added.schedule!r} has had its tick at {added.tick_ms}"

@@ -17,6 +17,7 @@ class Worker(NamedTuple):
     instance: str
     slots: int
     topics: tuple[str, ...]
+    member_epoch: int
 
 
 class Fence(NamedTuple):
@@ -59,6 +60,8 @@ class Jobs:
         self.ticks: dict[str, int] = {}
         """The last tick of each schedule that added a job, in milliseconds since the epoch."""
         self.fence = Fence()
+        self.requests: dict[str, int] = {}
+        """The offsets of the latest requests for jobs."""
         self._queue_of: dict[int, JobQueue] = {}
 
     def queue_of(self, topic: int) -> JobQueue:

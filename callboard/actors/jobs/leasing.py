@@ -33,7 +33,7 @@ def lease(jobs: Jobs, _: At, leased: JobsLeasedMessage) -> Iterator[Refusal]:
 
 def welcome(jobs: Jobs, _: At, said: WorkerMessage) -> Iterator[Refusal]:
     """Know the worker, or what it says of itself now."""
-    jobs.workers[said.incarnation] = Worker(said.instance, said.slots, said.topics)
+    jobs.workers[said.incarnation] = Worker(said.instance, said.slots, said.topics, said.member_epoch)
     yield from ()
 
 

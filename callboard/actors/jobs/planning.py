@@ -14,8 +14,8 @@ TURN = 50
 """Jobs of one queue that are planned before those of the next."""
 
 AHEAD_MS = 50.0
-"""A worker is given more jobs than it has slots if all will have been started after this time: enough for the next lease
-to arrive, and little to wait for if the jobs take longer than they used to."""
+"""A worker is given more jobs than it has slots if all will have started after this time: enough for the next lease to
+arrive, and little to wait for if the jobs take longer than they used to."""
 
 MEAN_WEIGHT = 0.1
 """Of the latest running time in the mean of a topic."""

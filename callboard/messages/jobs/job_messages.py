@@ -75,9 +75,10 @@ class JobOptions(Event):
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JobsAddedMessage(Event):
     """Add jobs. ``topic_of`` is each job's place in ``topics``. With ``schedule``, they are its jobs for the tick
-    ``tick_ms``, in milliseconds since the epoch.
+    ``tick_ms``, in milliseconds since the epoch. ``request`` is unique to them: added again, they are refused.
     """
 
+    request: str
     creator: str
     topics: tuple[str, ...]
     topic_of: tuple[int, ...]
@@ -129,13 +130,15 @@ class JobsEndedMessage(Event):
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WorkerMessage(Event):
     """A worker is ready to run ``slots`` jobs at a time, with topics that match its patterns; with no slots it takes
-    none. ``instance`` and ``incarnation`` are those of the member that it belongs to.
+    none. ``instance`` and ``incarnation`` are those of the member that it belongs to, and ``member_epoch`` is the epoch
+    of a view with it: a dispatcher with an older one cannot miss it.
     """
 
     instance: str
     incarnation: str
     slots: int
     topics: tuple[str, ...] = ()
+    member_epoch: int = -1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -46,6 +46,7 @@ class PlainJobs:
     fence: tuple[Any, ...] = ("", -1, "")
     keys: dict[str, list[tuple[int, int]]] = field(default_factory=dict)
     ticks: dict[str, int] = field(default_factory=dict)
+    requests: set[str] = field(default_factory=set)
     first: dict[str, int] = field(default_factory=dict)
     """The unfinished job of each lane that the others wait for."""
 
@@ -57,9 +58,9 @@ class PlainJobs:
                 self.lease(message)
             case JobsEndedMessage():
                 for job, outcome in zip(message.jobs, message.outcomes, strict=True):
-                    if (found := self.jobs.get(job)) and found.state == JobState.ACTIVE:
-                        if found.worker == message.worker:
-                            self.end(job, found, ms, Outcome(outcome))
+                    found = self.jobs.get(job)
+                    if found and found.state == JobState.ACTIVE and found.worker == message.worker:
+                        self.end(job, found, ms, Outcome(outcome))
             case WorkerMessage():
                 self.workers[message.incarnation] = message
             case WorkerGoneMessage():
@@ -71,6 +72,9 @@ class PlainJobs:
         return self.queues.of(job.topic)
 
     def add(self, offset: int, ms: int, added: JobsAddedMessage) -> None:
+        if added.request in self.requests:
+            return
+        self.requests.add(added.request)
         if added.schedule:
             if added.tick_ms <= self.ticks.get(added.schedule, -1):
                 return
@@ -153,10 +157,9 @@ class PlainJobs:
 
     def advance(self, now_ms: int) -> None:
         """Find the next job of each lane whose last one has ended: the oldest one that is due."""
-        waiting = [(job, its) for job, its in self.jobs.items() if its.state == JobState.QUEUED and its.due_ms <= now_ms]
-        for job, its in sorted(waiting, key=lambda each: each[0]):
-            lane = its.options.lane
-            if lane and not self.is_open(self.first.get(lane, -1)):
+        for job, its in sorted(self.jobs.items(), key=lambda each: each[0]):
+            lane, waits = its.options.lane, its.state == JobState.QUEUED and its.due_ms <= now_ms
+            if waits and lane and not self.is_open(self.first.get(lane, -1)):
                 self.first[lane] = job
 
     def lanes(self, its: PlainJob) -> frozenset[str]:

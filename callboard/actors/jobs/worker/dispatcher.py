@@ -1,0 +1,234 @@
+"""Follows the job topic, leases jobs while its process leads the cluster, and tells the worker what it has."""
+
+from collections.abc import Iterable
+from random import Random
+
+from callboard.actors.core.backoff import RETRY
+from callboard.actors.core.decision import (
+    After,
+    Done,
+    Effect,
+    Failed,
+    Input,
+    Moment,
+    Origin,
+    Reply,
+    Started,
+    Stopped,
+    Stopping,
+    Tick,
+    note,
+)
+from callboard.actors.core.effects import Append, EnsureTopic, LogRead, ReadLog
+from callboard.actors.core.follower import (
+    Delivered,
+    Follower,
+    OutOfRange,
+    Positioned,
+    Replaced,
+    Unavailable,
+    from_first,
+)
+from callboard.actors.core.lease import ORIGIN
+from callboard.actors.jobs.jobs import At, Jobs
+from callboard.actors.jobs.reducer import apply
+from callboard.actors.jobs.worker.leader import Leader
+from callboard.actors.jobs.worker.payloads import Payloads
+from callboard.actors.jobs.worker.settings import WorkerSettings
+from callboard.errors import CallboardError
+from callboard.messages.headers import new_record
+from callboard.messages.jobs.job_mail import LeasedJob, Noted, TellCluster, WatchWork, Work
+from callboard.messages.jobs.job_messages import JOB_MESSAGES, JobsAddedMessage, JobsEndedMessage, offset_of
+from callboard.messages.jobs.limits import check_message
+from callboard.messages.reading import Problem, Unread, read
+from callboard.messages.record import Record
+
+ENSURE, DUE, LEASE, WATCH, FETCH = "ensure", "due", "lease", "watch", "fetch"
+
+NS_PER_MS = 1_000_000
+
+FETCH_RECORDS = 100
+"""Read at once to find a payload: the jobs that are leased together were mostly added together."""
+
+
+class Dispatcher:
+    """Folds the job topic. As the leader's, plans leases and appends them, one record at a time, each planned when the
+    one before is read back.
+
+    Receives: WatchWork of the service, answered when there is anything new for its worker, at the latest after
+        ``wait_ms``; TellCluster.
+    Sends: Work and Noted, to the service.
+    Stores: nothing but leases; creates the job topic.
+    Timers: "due", when the next waiting job is due; "lease", after an append failed; "watch", for the question;
+        "fetch", after the reading of payloads failed; the follower's.
+    Gives up: when the topic was trimmed before it was read, or has a record that is too new, with the problem in Work.
+    """
+
+    def __init__(self, settings: WorkerSettings, rng: Random) -> None:
+        self._settings = settings
+        self._rng = rng
+        self._attempt = 0
+        self._problem, self._detail = "", ""
+        self._asked: tuple[Origin, WatchWork] | None = None
+        self._fetching = -1  # the offset
+        self._begin()
+
+    def _begin(self) -> None:
+        its = self._settings
+        self._jobs = Jobs()
+        self._payloads = Payloads(its.cached_bytes)
+        self._leader = Leader(its, self._jobs)
+        self._follower = Follower(its.topic, from_first(), self._rng)
+
+    def receive(self, message: Input, origin: Origin, now: Moment) -> Iterable[Effect]:
+        """Handle one input."""
+        match message:
+            case Started() | Tick("ensure"):
+                yield EnsureTopic(self._settings.topic)
+            case Done(EnsureTopic()):
+                yield from self._follower.start()
+            case Failed(EnsureTopic() | ReadLog(owner="fetch") | Append() as effect, error):
+                yield from self._failed(effect, error)
+            case Done(Append(), offsets):
+                self._attempt = 0
+                self._leader.appended(offsets)
+            case Done(ReadLog(owner="fetch"), LogRead(records=records)):
+                self._fetched(records)
+            case TellCluster():
+                self._leader.told = message
+                yield Reply(origin, Noted())
+            case WatchWork():
+                self._asked = origin, message
+                yield After(WATCH, message.wait_ms / 1000)
+            case Tick("watch") if self._asked:
+                yield from self._answer(Work(problem=self._problem, detail=self._detail))
+            case Tick("fetch" | "lease" as key):
+                self._retry(key)
+            case Stopping():
+                yield Stopped()
+                return
+            case _:
+                yield from self._follow(message)
+        if self._follower.caught_up and not self._problem:
+            yield from self._lead(now)
+            yield from self._tell()
+
+    def _retry(self, key: str) -> None:
+        if key == LEASE:
+            self._leader.retry()
+        else:
+            self._fetching = -1
+
+    def _failed(self, effect: EnsureTopic | ReadLog | Append, error: CallboardError) -> Iterable[Effect]:
+        self._attempt += 1
+        if isinstance(effect, Append):
+            self._leader.failed()
+        key = {EnsureTopic: ENSURE, ReadLog: FETCH, Append: LEASE}[type(effect)]
+        level = "warning" if self._attempt == 1 else "debug"
+        yield note("dispatcher.failed", level, what=key, attempt=self._attempt, error=str(error))
+        yield After(key, RETRY.delay_s(self._attempt, self._rng))
+
+    # The topic.
+
+    def _follow(self, message: Input) -> Iterable[Effect]:
+        news, effects = self._follower.handle(message)
+        match news:
+            case Delivered(records=records):
+                for record in records:
+                    self._see(record)
+            case Positioned(offset) if offset > ORIGIN:
+                self._stop("gap", f"the first records of the job topic, up to {offset - 1}, were removed")
+            case OutOfRange(expected, bounds):
+                self._stop("gap", f"records {expected} to {bounds.first - 1} of the job topic were removed unread")
+            case Replaced(log_id):
+                yield note("jobs.replaced", "warning", topic=self._settings.topic, was=log_id)
+                told = self._leader.told
+                self._begin()
+                self._leader.told = told
+                effects = self._follower.start()
+            case Unavailable(reason):
+                self._detail = reason
+        if not self._problem:
+            yield from effects
+
+    def _see(self, record: Record) -> None:
+        if self._problem:
+            return
+        message = read(record, JOB_MESSAGES, check_message)
+        if isinstance(message, Unread):
+            if message.problem is Problem.TOO_NEW:
+                self._stop("too_new", message.detail)
+            return
+        if isinstance(message, JobsAddedMessage):
+            self._payloads.keep(record.offset, message)
+        elif isinstance(message, JobsEndedMessage):
+            self._leader.learn(message)
+        apply(self._jobs, At(record.offset, record.time_ns // NS_PER_MS), message)
+        self._leader.read(record.offset)
+
+    def _stop(self, problem: str, detail: str) -> None:
+        self._problem, self._detail = problem, detail
+
+    # Leasing.
+
+    def _lead(self, now: Moment) -> Iterable[Effect]:
+        messages = self._leader.next(now)
+        if messages:
+            its = self._settings.instance
+            yield Append(self._settings.topic, tuple(
+                new_record(each, record_id=f"{its}/{self._rng.getrandbits(64):016x}", time_ns=now.wall_ns, producer=its)
+                for each in messages
+            ))  # fmt: skip
+        if (due_ms := self._jobs.waiting.next_due_ms) is not None:
+            yield After(DUE, max(0.0, due_ms / 1000 - now.wall_ns / 1e9))
+
+    # The worker.
+
+    def _tell(self) -> Iterable[Effect]:
+        """Answer if there is anything new for the worker."""
+        if self._asked is None:
+            return
+        _, asked = self._asked
+        leased, known = self._jobs.leased_to.get(asked.worker, set()), set(asked.known)
+        work = list[LeasedJob]()
+        for job in sorted(leased - known):
+            if (found := self._payloads.find(job)) is None:
+                if not work:
+                    yield from self._fetch(job)
+                break
+            work.append(self._work(job, *found))
+        revoked, stopping = known - leased, self._jobs.stopping & leased
+        if work or revoked or stopping != set(asked.stopping):
+            yield from self._answer(
+                Work(leased=tuple(work), revoked=tuple(sorted(revoked)), stopping=tuple(sorted(stopping)))
+            )
+
+    def _answer(self, work: Work) -> Iterable[Effect]:
+        assert self._asked is not None
+        origin, self._asked = self._asked[0], None
+        yield After(WATCH, -1)
+        yield Reply(origin, work)
+
+    def _work(self, job: int, added: JobsAddedMessage, place: int) -> LeasedJob:
+        jobs, row = self._jobs, self._jobs.table.find(job)
+        queue, options = jobs.queue_of(jobs.table.topics[row]), jobs.options.get(job)
+        return LeasedJob(
+            job=job, topic=added.topics[added.topic_of[place]], payload=added.payloads[place], creator=added.creator,
+            attempt=jobs.table.attempts[row] + 1,
+            timeout_ms=(options.timeout_ms if options else 0) or queue.timeout_ms,
+            retry_exceptions=queue.retry_exceptions,
+        )  # fmt: skip
+
+    def _fetch(self, job: int) -> Iterable[Effect]:
+        if self._fetching < 0:
+            self._fetching = offset_of(job)
+            yield ReadLog(self._settings.topic, self._fetching, FETCH_RECORDS, owner=FETCH)
+
+    def _fetched(self, records: tuple[Record, ...]) -> None:
+        offset, self._fetching = self._fetching, -1
+        if not records or records[0].offset != offset:
+            self._stop("gap", f"record {offset} of the job topic, which added a job that waits, was removed")
+        for record in reversed(records):  # the first are needed first, so they are kept last
+            added = read(record, JOB_MESSAGES, check_message)
+            if isinstance(added, JobsAddedMessage):
+                self._payloads.keep(record.offset, added)

@@ -1,0 +1,98 @@
+"""What the dispatcher of the cluster's leader appends."""
+
+from callboard.actors.core.decision import Moment
+from callboard.actors.jobs.jobs import Fence, Jobs
+from callboard.actors.jobs.planning import Planner
+from callboard.actors.jobs.worker.settings import WorkerSettings
+from callboard.messages.event import Event, replaced
+from callboard.messages.jobs.job_mail import TellCluster
+from callboard.messages.jobs.job_messages import JobsEndedMessage, JobsLeasedMessage, WorkerGoneMessage
+
+NOBODY = TellCluster(cluster_log="", epoch=-1, leader_epoch=-1, incarnation="")
+
+
+class Leader:
+    """Takes the place of the former dispatcher, then leases jobs and dismisses workers that are no members any more."""
+
+    def __init__(self, settings: WorkerSettings, jobs: Jobs) -> None:
+        self._settings = settings
+        self._jobs = jobs
+        self._planner = Planner(jobs)
+        self._planned: list[tuple[int, str]] = []
+        self._saying: tuple[Event, ...] = ()
+        self._offset = -1
+        """Of the last record appended, once it is known, until it is read back."""
+        self._read_to = -1
+        self._paused = False
+        self.told = NOBODY
+
+    def learn(self, ended: JobsEndedMessage) -> None:
+        """Take in how long jobs ran."""
+        self._planner.learn(ended)
+
+    def next(self, now: Moment) -> tuple[Event, ...]:
+        """What to append now; nothing while the last append is not read back."""
+        if self._paused or not self.told.leads:
+            return ()
+        if not self._saying:
+            self._saying = self._messages(now)
+            return self._saying
+        return ()
+
+    def _messages(self, now: Moment) -> tuple[Event, ...]:
+        told, jobs = self.told, self._jobs
+        fence = Fence(told.cluster_log, told.leader_epoch, told.incarnation)
+        claim = JobsLeasedMessage(
+            cluster_log=fence.cluster_log, leader_epoch=fence.leader_epoch, dispatcher=fence.dispatcher
+        )
+        if jobs.fence != fence:
+            return (claim,)
+        gone = tuple(
+            WorkerGoneMessage(incarnation=name, cluster_log=told.cluster_log, leader_epoch=told.leader_epoch)
+            for name, worker in jobs.workers.items()
+            if name not in told.members and worker.member_epoch <= told.epoch
+        )
+        if gone:
+            return gone
+        self._planned = self._planner.plan(now.wall_ns // 1_000_000)
+        if not self._planned:
+            return ()
+        workers = {worker: place for place, worker in enumerate(dict.fromkeys(worker for _, worker in self._planned))}
+        return (
+            replaced(
+                claim, workers=tuple(workers), worker_of=tuple(workers[worker] for _, worker in self._planned),
+                jobs=tuple(job for job, _ in self._planned),
+            ),
+        )  # fmt: skip
+
+    def appended(self, offsets: tuple[int, ...]) -> None:
+        """The last messages are on the log."""
+        self._offset = offsets[-1]
+        self._finish()
+
+    def read(self, offset: int) -> None:
+        """The record at this offset was applied."""
+        self._read_to = offset
+        self._finish()
+
+    def retry(self) -> None:
+        """The append failed a while ago: whether its records are on the log is unknown, so plan again. What they
+        leased twice is refused.
+        """
+        self._paused = False
+        self._end()
+
+    def failed(self) -> None:
+        """The append has failed; wait for ``retry``."""
+        self._paused = True
+
+    def _finish(self) -> None:
+        if self._offset >= 0 and self._read_to >= self._offset:
+            self._end()
+
+    def _end(self) -> None:
+        """Put back what was planned, and is not leased after all."""
+        for job, _ in self._planned:
+            if job not in self._jobs.leases and self._jobs.is_open(job):
+                self._jobs.waiting.enter(job)
+        self._planned, self._saying, self._offset = [], (), -1

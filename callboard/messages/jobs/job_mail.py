@@ -1,0 +1,93 @@
+"""The service's questions to the actors of a worker agent. Never on the log."""
+
+from dataclasses import dataclass
+
+from callboard.messages.event import Event
+from callboard.messages.jobs.job_messages import (
+    JobsEndedMessage,
+    JobsProgressedMessage,
+    WorkerGoneMessage,
+    WorkerMessage,
+)
+from callboard.messages.question import Question
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LeasedJob(Event):
+    """A job to run. ``attempt`` counts from 1; ``timeout_ms`` of 0 is no limit."""
+
+    job: int
+    topic: str
+    payload: bytes = b""
+    creator: str = ""
+    attempt: int = 1
+    timeout_ms: int = 0
+    retry_exceptions: bool = True
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Work(Event):
+    """What the worker has leased that it did not know, what it has no longer, and what it is to stop. ``problem`` is
+    why there is nothing to know, with ``detail`` for people: "unavailable", "too_new", "gap" or "log_replaced".
+    """
+
+    leased: tuple[LeasedJob, ...] = ()
+    revoked: tuple[int, ...] = ()
+    stopping: tuple[int, ...] = ()
+    problem: str = ""
+    detail: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WatchWork(Question[Work]):
+    """Answer as soon as the worker has other leases than the ``known`` ones, or is to stop others than ``stopping``; at
+    the latest after ``wait_ms``.
+    """
+
+    worker: str
+    known: tuple[int, ...] = ()
+    stopping: tuple[int, ...] = ()
+    wait_ms: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Noted(Event):
+    """The answer to what needs none."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TellCluster(Question[Noted]):
+    """The service's view of the cluster: its epoch, since when it has its leader, and the incarnations of its members.
+
+    This process, ``incarnation``, dispatches if it ``leads``.
+    """
+
+    cluster_log: str
+    epoch: int
+    leader_epoch: int
+    incarnation: str
+    leads: bool = False
+    members: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WorkerReported(Event):
+    """It is on the log; ``offset`` is that of the last record."""
+
+    offset: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WorkerReport(Question[WorkerReported]):
+    """Append what the worker says. Answered when it is on the log, however long that takes."""
+
+    ended: JobsEndedMessage | None = None
+    progressed: JobsProgressedMessage | None = None
+    worker: WorkerMessage | None = None
+    gone: WorkerGoneMessage | None = None
+
+    @property
+    def messages(self) -> tuple[Event, ...]:
+        """What to append."""
+        given = (self.worker, self.progressed, self.ended, self.gone)
+        return tuple(message for message in given if message is not None)
