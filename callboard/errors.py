@@ -118,6 +118,18 @@ class LeaderReplaced(LeadershipLost):
     """The write came from a former leader, or without a leader's token. Nothing was written."""
 
 
+class RetryJob(CallboardError):
+    """Raised by a job: this attempt has failed, the next one waits for ``delay_s`` seconds; None as the queue says."""
+
+    def __init__(self, message: str = "", delay_s: float | None = None) -> None:
+        super().__init__(message)
+        self.delay_s = delay_s
+
+
+class CancelJob(CallboardError):
+    """Raised by a job: it cannot succeed, and is not tried again."""
+
+
 class LogError(CallboardError):
     """The log could not do what was asked."""
 

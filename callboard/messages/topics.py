@@ -46,7 +46,7 @@ SORTS: tuple[str, ...] = Topics.__match_args__
 """The names of the topics without the prefix, in display order."""
 
 
-CONTROL = "topology"
+CONTROL, JOBS = "topology", "job"
 
 
 def control_topic(prefix: str = PREFIX) -> str:
@@ -56,6 +56,14 @@ def control_topic(prefix: str = PREFIX) -> str:
     Raises ``ConfigError`` for a name that not every log can use.
     """
     return _checked(f"{prefix}.{CONTROL}")
+
+
+def job_topic(prefix: str = PREFIX) -> str:
+    """The name of the topic of jobs, which the first one to use it creates.
+
+    Raises ``ConfigError`` for a name that not every log can use.
+    """
+    return _checked(f"{prefix}.{JOBS}")
 
 
 def is_control_topic(topic: str) -> bool:

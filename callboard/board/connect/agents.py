@@ -19,6 +19,7 @@ from callboard.board.connect.resources import Resources
 from callboard.errors import ConfigError
 
 if TYPE_CHECKING:
+    from callboard.actors.jobs.worker import WorkerSettings
     from callboard.actors.topology.member import MemberSettings
 
 VIEWER = "/viewer"
@@ -83,6 +84,12 @@ class Agents:
         from callboard.actors.topology import member
 
         return await self._start(f"member {settings.instance}", member.actors(settings), None)
+
+    async def worker(self, settings: "WorkerSettings") -> Agent:
+        """Start the agent of a worker, which gives jobs to this process."""
+        from callboard.actors.jobs import worker
+
+        return await self._start(f"worker {settings.instance}", worker.actors(settings), None)
 
     async def close(self) -> None:
         """Stop all of them."""

@@ -110,6 +110,11 @@ class Member:
         """Wait until the membership has ended. Raises ``MembershipEnded`` unless it was stopped."""
         await self._running().ended()
 
+    @property
+    def attendance(self) -> Attendance | None:
+        """What keeps this process in the cluster, while it is started."""
+        return self._attendance
+
     def _on_loop(self) -> Attendance | None:
         """What runs, if anything does. Raises ``RequestRefused`` anywhere but on its event loop."""
         if self._attendance is not None and running_loop() is not self._loop:

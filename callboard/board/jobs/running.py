@@ -1,0 +1,108 @@
+"""Runs one job: calls the service's function, and turns what it does into an outcome."""
+
+import asyncio
+import inspect
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from callboard.actors.jobs.topics import matched
+from callboard.board.jobs.new_job import encoded
+from callboard.errors import CallboardError, CancelJob, ConfigError, RetryJob
+from callboard.messages.jobs.job_mail import LeasedJob
+from callboard.messages.jobs.job_messages import JobEnd, Outcome
+from callboard.messages.jobs.limits import PATTERN
+
+TEXT_MAX = 2000
+"""Characters of a message that are kept."""
+
+
+@dataclass(slots=True)
+class RunningJob:
+    """The job that a function runs, as its second argument, if it takes one.
+
+    Attributes:
+        id: of the job.
+        topic: of the job.
+        attempt: counts from 1.
+        stopping: set when the job is to stop.
+    """
+
+    id: int
+    topic: str
+    attempt: int
+    stopping: asyncio.Event = field(default_factory=asyncio.Event)
+
+
+@dataclass(frozen=True, slots=True)
+class Ending:
+    """How an attempt ended."""
+
+    outcome: Outcome
+    message: str = ""
+    result: bytes = b""
+    retry_ms: int = -1
+
+    def at(self, place: int) -> JobEnd | None:
+        """What there is to say besides the outcome."""
+        if self.message or self.result or self.retry_ms >= 0:
+            return JobEnd(job=place, message=self.message, result=self.result, retry_ms=self.retry_ms)
+        return None
+
+
+class Handlers:
+    """The service's functions, by patterns of topics."""
+
+    def __init__(self, functions: Mapping[str, Callable[..., Any]]) -> None:
+        for pattern, function in functions.items():
+            if not PATTERN.fullmatch(pattern):
+                raise ConfigError(f"{pattern!r:.80} is no pattern of topics; write 'a/b', 'a/*', 'a/**' or '**'")
+            if not callable(function):
+                raise ConfigError(f"the job {pattern!r} has {function!r:.80}, which is no function")
+        self._functions = dict(functions)
+
+    @property
+    def patterns(self) -> tuple[str, ...]:
+        """The topics that have a function."""
+        return tuple(self._functions)
+
+    def of(self, topic: str) -> Callable[..., Any] | None:
+        """The function of the most specific pattern that matches."""
+        found = [(match.rank, pattern) for pattern in self._functions if (match := matched(pattern, topic))]
+        return self._functions[max(found)[1]] if found else None
+
+
+async def run(function: Callable[..., Any], leased: LeasedJob, running: RunningJob) -> Ending:
+    """Run the job; never raises but when cancelled."""
+    try:
+        payload = json.loads(leased.payload) if leased.payload else None
+    except ValueError:
+        payload = leased.payload
+    arguments = (payload, running)[: _parameters(function)]
+    try:
+        async with asyncio.timeout(leased.timeout_ms / 1000 or None):
+            if inspect.iscoroutinefunction(function):
+                value = await function(*arguments)
+            else:
+                value = await asyncio.to_thread(function, *arguments)
+        return Ending(Outcome.SUCCEEDED, result=encoded(value) if value is not None else b"")
+    except RetryJob as error:
+        delay_ms = -1 if error.delay_s is None else int(error.delay_s * 1000)
+        return Ending(Outcome.FAILED, str(error)[:TEXT_MAX], retry_ms=delay_ms)
+    except CancelJob as error:
+        return Ending(Outcome.CANCELLED, str(error)[:TEXT_MAX])
+    except Exception as error:  # noqa: BLE001 - whatever a job raises is its outcome
+        outcome = Outcome.FAILED if leased.retry_exceptions else Outcome.CANCELLED
+        text = str(error) if isinstance(error, CallboardError) else f"{type(error).__name__}: {error}"
+        if isinstance(error, TimeoutError) and leased.timeout_ms:
+            text = f"it took longer than {leased.timeout_ms / 1000:g} s"
+        return Ending(outcome, text[:TEXT_MAX])
+
+
+def _parameters(function: Callable[..., Any]) -> int:
+    """How many arguments the function takes by position, 2 at most."""
+    parameters = inspect.signature(function).parameters.values()
+    if any(each.kind is each.VAR_POSITIONAL for each in parameters):
+        return 2
+    return min(2, sum(each.kind in (each.POSITIONAL_ONLY, each.POSITIONAL_OR_KEYWORD) for each in parameters))
