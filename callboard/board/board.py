@@ -37,6 +37,7 @@ from callboard.messages.topics import PREFIX
 from callboard.version import __version__
 
 if TYPE_CHECKING:  # a board without a part in its cluster does not load them
+    from callboard.board.jobs.board_jobs import BoardJobs
     from callboard.board.member.member import Member
     from callboard.board.topology.topology import Topology
 
@@ -265,6 +266,13 @@ class Callboard:
         from callboard.board.member.member import Member
 
         return Member(self.context, member_plan(members.options(options), self.context))
+
+    @property
+    def jobs(self) -> "BoardJobs":
+        """The jobs on this log, and workers that run them."""
+        from callboard.board.jobs.board_jobs import jobs_of
+
+        return jobs_of(self.context)
 
     # Questions.
 

@@ -3,6 +3,7 @@
 import asyncio
 import inspect
 import json
+import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -26,13 +27,13 @@ class RunningJob:
         id: of the job.
         topic: of the job.
         attempt: counts from 1.
-        stopping: set when the job is to stop.
+        stopping: set when the job is to stop. A coroutine is cancelled then; any other function has to look at it.
     """
 
     id: int
     topic: str
     attempt: int
-    stopping: asyncio.Event = field(default_factory=asyncio.Event)
+    stopping: threading.Event = field(default_factory=threading.Event)
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +75,7 @@ class Handlers:
 
 
 async def run(function: Callable[..., Any], leased: LeasedJob, running: RunningJob) -> Ending:
-    """Run the job; never raises but when cancelled."""
+    """Run the job. Raises nothing, unless it is cancelled for another reason than that the job is to stop."""
     try:
         payload = json.loads(leased.payload) if leased.payload else None
     except ValueError:
@@ -92,6 +93,10 @@ async def run(function: Callable[..., Any], leased: LeasedJob, running: RunningJ
         return Ending(Outcome.FAILED, str(error)[:TEXT_MAX], retry_ms=delay_ms)
     except CancelJob as error:
         return Ending(Outcome.CANCELLED, str(error)[:TEXT_MAX])
+    except asyncio.CancelledError:
+        if not running.stopping.is_set():
+            raise
+        return Ending(Outcome.CANCELLED, "it was told to stop")
     except Exception as error:  # noqa: BLE001 - whatever a job raises is its outcome
         outcome = Outcome.FAILED if leased.retry_exceptions else Outcome.CANCELLED
         text = str(error) if isinstance(error, CallboardError) else f"{type(error).__name__}: {error}"

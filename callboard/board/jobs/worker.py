@@ -1,6 +1,7 @@
 """A worker: runs jobs in this process, which is a member of the cluster for as long."""
 
 import asyncio
+import inspect
 from collections.abc import Iterable
 from contextlib import suppress
 from types import TracebackType
@@ -10,6 +11,7 @@ from structlog import get_logger
 
 from callboard.actors.jobs.worker import roles
 from callboard.actors.jobs.worker.settings import WorkerSettings
+from callboard.backends.fence import Token
 from callboard.board.context import BoardContext
 from callboard.board.jobs.running import Ending, Handlers, RunningJob, run
 from callboard.board.member.attendance import Attendance
@@ -42,7 +44,7 @@ class Worker:
         self._known: dict[int, RunningJob] = {}
         self._tasks: dict[int, asyncio.Task[None]] = {}
         self._ended: list[tuple[int, Ending, int]] = []
-        self._news = asyncio.Event()
+        self._news, self._reported = asyncio.Event(), asyncio.Event()
         self._stopping = False
         self._work: list[asyncio.Task[None]] = []
 
@@ -50,6 +52,7 @@ class Worker:
         """Join the cluster, and take jobs from then on."""
         await self._member.start()
         await self._member.settled()
+        await self._board.log.ensure(job_topic(self._board.settings.prefix))
         instance = self._attendance.settings.instance
         topic = job_topic(self._board.settings.prefix)
         self._agent = await self._board.agents.worker(WorkerSettings(topic=topic, instance=instance))
@@ -69,15 +72,16 @@ class Worker:
     async def _follow_cluster(self) -> None:
         """Tell the agent about the cluster whenever it has changed, and the cluster about this worker."""
         told: TellCluster | None = None
+        token: Token | None = None
         announced = ""
         while True:
             attendance = self._attendance
             changed, view = attendance.changed, attendance.view
             if view is not None:
-                token = attendance.may_lead() or (told and told.leads and attendance.may_lead())
+                token = token if token and attendance.holds(token) else attendance.may_lead()
                 news = TellCluster(
                     cluster_log=view.log_id, epoch=view.epoch, leader_epoch=view.leader_epoch,
-                    incarnation=self._incarnation, leads=bool(token),
+                    incarnation=self._incarnation, leads=token is not None,
                     members=tuple(each.incarnation for each in view.instances),
                 )  # fmt: skip
                 if announced != self._incarnation:
@@ -101,9 +105,7 @@ class Worker:
     async def _take_work(self) -> None:
         while True:
             stopping = tuple(job for job, its in self._known.items() if its.stopping.is_set())
-            question = WatchWork(
-                worker=self._incarnation, known=tuple(self._known), stopping=stopping, wait_ms=WAIT_MS
-            )
+            question = WatchWork(worker=self._incarnation, known=tuple(self._known), stopping=stopping, wait_ms=WAIT_MS)
             with suppress(NotAnswered):
                 self._take(await self._agent.ask(roles.DISPATCHER, question, ANSWER_S))
 
@@ -114,8 +116,12 @@ class Worker:
             self._known.pop(job, None)
             if (task := self._tasks.pop(job, None)) is not None:
                 task.cancel()
+        self._reported.set()
         for job in work.stopping:
             self._known[job].stopping.set()
+            function = self._handlers.of(self._known[job].topic)
+            if inspect.iscoroutinefunction(function) and job in self._tasks:
+                self._tasks[job].cancel()
         for leased in work.leased:
             self._known[leased.job] = running = RunningJob(leased.job, leased.topic, leased.attempt)
             self._tasks[leased.job] = asyncio.create_task(self._run(leased, running))
@@ -147,6 +153,7 @@ class Worker:
                 await self._agent.ask(roles.REPORTER, WorkerReport(ended=self._message(batch)), ANSWER_S)
                 for job, _, _ in batch:
                     self._known.pop(job, None)
+                self._reported.set()
 
     def _message(self, batch: Iterable[tuple[int, Ending, int]]) -> JobsEndedMessage:
         jobs, endings, run_ms = zip(*batch, strict=True)
@@ -163,14 +170,14 @@ class Worker:
         self._stopping = True
         view = self._attendance.view
         await self._announce(0, view.epoch if view else -1)
-        running = [task for task in self._tasks.values()]
-        if running:
-            await asyncio.wait(running, timeout=self._drain_s)
+        if self._tasks:
+            await asyncio.wait(self._tasks.values(), timeout=self._drain_s)
         for job, task in list(self._tasks.items()):
             task.cancel()
             self._end(job, Ending(Outcome.RETURNED, "its worker stopped"), 0)
-        while self._ended or any(job in self._known for job in self._known):
-            await asyncio.sleep(0.01)
+        while self._known:
+            self._reported.clear()
+            await self._reported.wait()
         gone = WorkerGoneMessage(incarnation=self._incarnation)
         await self._agent.ask(roles.REPORTER, WorkerReport(gone=gone), ANSWER_S)
         for task in self._work:

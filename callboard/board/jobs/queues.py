@@ -1,0 +1,87 @@
+"""Queues: their settings, and what is in them."""
+
+from collections import Counter
+from dataclasses import dataclass
+
+from callboard.board.jobs.reading import JobReading
+from callboard.messages.jobs.job_messages import JobQueue, QueueOrder
+from callboard.messages.jobs.job_state import JobState
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QueueOptions:
+    """The settings of a queue.
+
+    Args:
+        name: of the queue; ``{0}`` in it stands for what a pattern matched, so each has a queue of its own.
+        topics: topics and patterns of topics.
+        order: ``unordered``, the oldest first; ``ordered``, one after another in the whole cluster; or
+            ``topic_round_robin``.
+        parallel: how many run at a time on each worker; 0 is no limit.
+        cluster_parallel: how many run at a time in all; 0 is no limit.
+        retries: how often a job that failed is tried again; -1 for ever.
+        delay_s: seconds before the first retry.
+        delay_max_s: and at most before any.
+        growth: how many times as long each retry waits as the one before.
+        timeout_s: seconds that an attempt may take; 0 is no limit.
+        ranking: of several queues that match, the one with the highest is taken, then the one configured first.
+        retry_exceptions: whether a job that raises is tried again.
+        crashes: workers that may crash while they run a job, before it is given up.
+    """
+
+    name: str
+    topics: tuple[str, ...]
+    order: QueueOrder = QueueOrder.UNORDERED
+    parallel: int = 0
+    cluster_parallel: int = 0
+    retries: int = 10
+    delay_s: float = 2.0
+    delay_max_s: float = 3600.0
+    growth: float = 2.0
+    timeout_s: float = 0.0
+    ranking: int = 0
+    retry_exceptions: bool = True
+    crashes: int = 5
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QueueState:
+    """What is in a queue; ``queued`` includes those that wait for a time, and ``parked``, which no worker runs."""
+
+    name: str
+    queued: int
+    active: int
+    parked: int
+    ended: int
+    suspended: bool
+    topics: tuple[str, ...]
+
+
+def queue_settings(its: QueueOptions) -> JobQueue:
+    """The settings as a message."""
+    return JobQueue(
+        name=its.name, topics=its.topics, order=its.order, parallel=its.parallel, cluster_parallel=its.cluster_parallel,
+        retries=its.retries, delay_ms=round(its.delay_s * 1000), delay_max_ms=round(its.delay_max_s * 1000),
+        growth_percent=round(its.growth * 100), timeout_ms=round(its.timeout_s * 1000), ranking=its.ranking,
+        retry_exceptions=its.retry_exceptions, crashes=its.crashes,
+    )  # fmt: skip
+
+
+def queue_states(reading: JobReading) -> tuple[QueueState, ...]:
+    """All queues that have jobs, by name."""
+    jobs, counts = reading.jobs, Counter[tuple[str, str]]()
+    topics: dict[str, list[str]] = {}
+    for number, topic in enumerate(jobs.topics):
+        topics.setdefault(jobs.queue_of(number).name, []).append(topic)
+    for (number, state), many in jobs.table.counts.items():
+        name = jobs.queue_of(number).name
+        counts[name, "ended" if JobState(state).is_final else JobState(state).name.lower()] += many
+        if state == JobState.QUEUED and not reading.is_run(jobs.topics[number]):
+            counts[name, "parked"] += many
+    return tuple(
+        QueueState(
+            name=name, queued=counts[name, "queued"], active=counts[name, "active"], parked=counts[name, "parked"],
+            ended=counts[name, "ended"], suspended=name in jobs.queues.suspended, topics=tuple(its),
+        )
+        for name, its in sorted(topics.items())
+    )  # fmt: skip

@@ -1,0 +1,145 @@
+"""Checks jobs, the settings of queues, and the arguments of everything about jobs."""
+
+from typing import Any
+
+from callboard.door import limits
+from callboard.door.boards import function
+from callboard.door.rules import Rule, Unfit, checked, choice, flag, number, optional, several, text, whole
+from callboard.errors import ConfigError, RequestRefused
+from callboard.messages.jobs.job_messages import QueueOrder
+from callboard.messages.jobs.job_state import JobState
+from callboard.messages.jobs.limits import (
+    JOB_MAX,
+    MS_MAX,
+    NAME,
+    PATTERN,
+    PATTERNS_MAX,
+    PRIORITY_MAX,
+    SLOTS_MAX,
+    TOPIC,
+    TOPIC_CHARS_MAX,
+)
+
+SECONDS_MAX = MS_MAX / 1000
+
+TITLE_CHARS_MAX = 500
+JOBS_MAX = 100_000
+"""Jobs in one call: they are appended together."""
+
+
+def topic(value: Any) -> str:
+    """The topic of a job."""
+    if not isinstance(value, str) or len(value) > TOPIC_CHARS_MAX or not TOPIC.fullmatch(value):
+        raise Unfit(value, "words of a-z, A-Z, 0-9, '_' and '-', separated by '/', such as 'mail/send'")
+    return str(value)
+
+
+def pattern(value: Any) -> str:
+    """A pattern of topics."""
+    if not isinstance(value, str) or len(value) > TOPIC_CHARS_MAX or not PATTERN.fullmatch(value):
+        raise Unfit(
+            value, "a topic, or a pattern of topics: 'a/*' for the children, 'a/**' for all below, '**' for all"
+        )
+    return str(value)
+
+
+def named(value: Any) -> str:
+    """A key, a lane, or the name of a queue."""
+    if not isinstance(value, str) or not NAME.fullmatch(value):
+        raise Unfit(value, "1 to 200 characters, none of them a control character")
+    return str(value)
+
+
+def named_or_none(value: Any) -> str:
+    """The same; an empty text for none."""
+    return "" if value == "" else named(value)
+
+
+def order(value: Any) -> QueueOrder:
+    """The order of a queue."""
+    if isinstance(value, QueueOrder):
+        return value
+    return QueueOrder[choice("unordered", "ordered", "topic_round_robin")(value).upper()]
+
+
+def state(value: Any) -> JobState:
+    """A state of jobs."""
+    if isinstance(value, JobState):
+        return value
+    return JobState[choice(*(each.name.lower() for each in JobState))(value).upper()]
+
+
+def states(value: Any) -> tuple[JobState, ...]:
+    """One or several states."""
+    return (state(value),) if isinstance(value, str | JobState) else several(state, len(JobState), least=1)(value)
+
+
+SECONDS = number(0, SECONDS_MAX)
+
+NEW_JOB: dict[str, Rule] = {
+    "topic": topic,
+    "payload": lambda value: value,
+    "delay_s": SECONDS,
+    "priority": whole(-PRIORITY_MAX, PRIORITY_MAX),
+    "lane": named_or_none,
+    "unique": named_or_none,
+    "unique_s": SECONDS,
+    "retries": optional(whole(-1, limits.OFFSET_MAX)),
+    "timeout_s": SECONDS,
+    "title": text(TITLE_CHARS_MAX, printable=True),
+}
+
+QUEUE: dict[str, Rule] = {
+    "name": named,
+    "topics": several(pattern, PATTERNS_MAX, least=1),
+    "order": order,
+    "parallel": whole(0, SLOTS_MAX),
+    "cluster_parallel": whole(0, SLOTS_MAX),
+    "retries": whole(-1, limits.OFFSET_MAX),
+    "delay_s": SECONDS,
+    "delay_max_s": SECONDS,
+    "growth": number(1, 100),
+    "timeout_s": SECONDS,
+    "ranking": whole(-limits.OFFSET_MAX, limits.OFFSET_MAX),
+    "retry_exceptions": flag,
+    "crashes": whole(1, 200),
+}
+
+ARGUMENTS: dict[str, Rule] = {
+    "job": whole(0, JOB_MAX),
+    "jobs": several(whole(0, JOB_MAX), limits.PAGE_MAX, least=1),
+    "states": states,
+    "topic": optional(pattern),
+    "queue": named,
+    "after": whole(-1, JOB_MAX),
+    "limit": whole(1, limits.PAGE_MAX),
+    "timeout_s": number(0, limits.TIMEOUT_S_MAX),
+    "reason": text(limits.TEXT_CHARS_MAX),
+    "author": text(limits.ID_CHARS_MAX),
+    "function": function,
+}
+
+WORKER: dict[str, Rule] = {
+    "slots": whole(1, SLOTS_MAX),
+    "drain_s": number(0, limits.HOUR_S),
+}
+
+
+def new_job(**given: Any) -> dict[str, Any]:
+    """The fields of a new job. Raises ``RequestRefused``."""
+    return checked(RequestRefused, NEW_JOB, given)
+
+
+def queue(**given: Any) -> dict[str, Any]:
+    """The settings of a queue. Raises ``RequestRefused``."""
+    return checked(RequestRefused, QUEUE, given)
+
+
+def asked(**given: Any) -> dict[str, Any]:
+    """Arguments of the methods about jobs. Raises ``RequestRefused``."""
+    return checked(RequestRefused, ARGUMENTS, given)
+
+
+def worker(**given: Any) -> dict[str, Any]:
+    """The options of a worker. Raises ``ConfigError``."""
+    return checked(ConfigError, WORKER, given)

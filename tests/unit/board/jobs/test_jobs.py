@@ -1,0 +1,301 @@
+"""Jobs that are added, run and told about, on a board in memory."""
+
+import asyncio
+import threading
+from collections.abc import Awaitable, Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from callboard import Callboard
+from callboard.board.jobs.board_jobs import BoardJobs
+from callboard.board.jobs.new_job import NewJob
+from callboard.board.jobs.running import RunningJob
+from callboard.errors import CancelJob, NotAnswered, RequestRefused, RetryJob
+from callboard.messages.jobs.job_state import JobState
+
+DEADLINE_S = 30.0
+
+
+def run(folder: Path, scenario: Callable[[BoardJobs], Awaitable[None]]) -> None:
+    async def within() -> None:
+        async with asyncio.timeout(DEADLINE_S), Callboard("memory:", base=folder) as board:
+            await scenario(board.jobs)
+
+    asyncio.run(within())
+
+
+def ends(folder: Path, function: Callable[..., Any], **options: Any) -> tuple[JobState, str, object]:
+    """How a job ends that runs the function: its state, message and result."""
+    found: list[tuple[JobState, str, object]] = []
+
+    async def scenario(jobs: BoardJobs) -> None:
+        await jobs.configure("quick", ["a"], retries=2, delay_s=0.01, **options)
+        async with jobs.worker({"a": function}):
+            job = await jobs.wait((await jobs.add("a", {"n": 1})).id)
+            found.append((job.state, job.message, job.result))
+
+    run(folder, scenario)
+    return found[0]
+
+
+async def coroutine(payload: dict[str, int]) -> int:
+    return payload["n"] + 1
+
+
+def blocking(payload: dict[str, int]) -> str:
+    assert threading.current_thread() is not threading.main_thread()
+    return f"{payload}"
+
+
+def no_argument() -> None:
+    pass
+
+
+def cancelled() -> None:
+    raise CancelJob("no such address")
+
+
+def raising() -> None:
+    raise ValueError("a bug")
+
+
+def unfit() -> object:
+    return object()
+
+
+@pytest.mark.parametrize(
+    ("function", "state", "message", "result"),
+    [
+        (coroutine, JobState.SUCCEEDED, "", 2),
+        (blocking, JobState.SUCCEEDED, "", "{'n': 1}"),
+        (no_argument, JobState.SUCCEEDED, "", None),
+        (cancelled, JobState.ERROR, "no such address", None),
+        (raising, JobState.GIVEN_UP, "ValueError: a bug", None),
+        (unfit, JobState.GIVEN_UP, "the payload cannot be JSON", None),
+    ],
+)
+def test_a_job_ends_as_its_function_does(
+    tmp_path: Path, function: Callable[..., Any], state: JobState, message: str, result: object
+) -> None:
+    found = ends(tmp_path, function)
+    assert (found[0], found[2]) == (state, result)
+    assert found[1].startswith(message)
+
+
+def test_a_job_that_raises_is_not_tried_again_where_its_queue_says_so(tmp_path: Path) -> None:
+    assert ends(tmp_path, raising, retry_exceptions=False)[:2] == (JobState.ERROR, "ValueError: a bug")
+
+
+def test_a_job_that_takes_too_long_has_failed(tmp_path: Path) -> None:
+    async def hang() -> None:
+        await asyncio.Event().wait()
+
+    assert ends(tmp_path, hang, timeout_s=0.01)[:2] == (JobState.GIVEN_UP, "it took longer than 0.01 s")
+
+
+def test_a_job_is_tried_again_after_the_time_that_it_asks_for(tmp_path: Path) -> None:
+    attempts: list[int] = []
+
+    def flaky(_: object, job: RunningJob) -> None:
+        attempts.append(job.attempt)
+        if job.attempt < 3:
+            raise RetryJob("not yet", delay_s=0.001)
+
+    assert ends(tmp_path, flaky)[0] is JobState.SUCCEEDED
+    assert attempts == [1, 2, 3]
+
+
+def test_jobs_start_by_priority_then_by_age_and_those_of_a_lane_one_after_another(tmp_path: Path) -> None:
+    started: list[object] = []
+    running = [0]
+
+    async def work(payload: object) -> None:
+        started.append(payload)
+        if isinstance(payload, int):
+            running[0] += 1
+            assert running[0] == 1
+            await asyncio.sleep(0)
+            running[0] -= 1
+
+    async def scenario(jobs: BoardJobs) -> None:
+        added = await jobs.add_all(
+            [NewJob(topic="a", payload=n, lane="x") for n in range(5)]
+            + [NewJob(topic="b", payload=f"p{n}", priority=n) for n in range(3)]
+        )
+        async with jobs.worker({"a": work, "b": work}, slots=10):
+            await asyncio.gather(*(jobs.wait(job.id) for job in added))
+        assert [each for each in started if isinstance(each, int)] == [0, 1, 2, 3, 4]
+        assert [each for each in started if isinstance(each, str)] == ["p2", "p1", "p0"]
+
+    run(tmp_path, scenario)
+
+
+def test_a_second_job_with_the_same_key_is_the_first(tmp_path: Path) -> None:
+    async def scenario(jobs: BoardJobs) -> None:
+        first, other = await jobs.add("a", 1, unique="k"), await jobs.add("a", 2, unique="k")
+        assert (first.id, first.payload) == (other.id, other.payload) != (other.id, 2)
+        assert len((await jobs.find()).items) == 1
+        await jobs.drop(first.id)
+        assert (await jobs.add("a", 3, unique="k")).id != first.id
+
+    run(tmp_path, scenario)
+
+
+def test_a_job_waits_for_its_time(tmp_path: Path) -> None:
+    async def scenario(jobs: BoardJobs) -> None:
+        async with jobs.worker({"a": no_argument}):
+            late, soon = await jobs.add("a", delay_s=3600), await jobs.add("a", delay_s=0.01)
+            assert (await jobs.wait(soon.id)).state is JobState.SUCCEEDED
+            found = await jobs.get(late.id)
+            assert found is not None and found.state is JobState.QUEUED
+            assert found.due_ms > found.created_ms + 3_000_000
+
+    run(tmp_path, scenario)
+
+
+def test_a_job_is_stopped_before_it_runs_and_while_it_does(tmp_path: Path) -> None:
+    begun, released = asyncio.Event(), threading.Event()
+
+    async def patient() -> None:
+        begun.set()
+        await asyncio.Event().wait()
+
+    def looks(_: object, job: RunningJob) -> None:
+        while not job.stopping.is_set():
+            assert not released.is_set()
+        raise CancelJob("stopped")
+
+    async def scenario(jobs: BoardJobs) -> None:
+        waiting = await jobs.add("nobody")
+        assert await jobs.stop(waiting.id, 12345) == (waiting.id,)
+        assert (await jobs.wait(waiting.id)).state is JobState.STOPPED
+        async with jobs.worker({"a": patient, "b": looks}):
+            first, second = await jobs.add("a"), await jobs.add("b")
+            await begun.wait()
+            await jobs.stop(first.id, second.id)
+            assert (await jobs.wait(first.id)).state is JobState.STOPPED
+            assert (await jobs.wait(second.id)).state is JobState.STOPPED
+
+    try:
+        run(tmp_path, scenario)
+    finally:
+        released.set()
+
+
+def test_a_worker_that_stops_gives_back_what_it_has_not_finished_without_using_an_attempt(tmp_path: Path) -> None:
+    begun, blocked = asyncio.Event(), asyncio.Event()
+
+    async def hang() -> None:
+        begun.set()
+        await blocked.wait()
+
+    async def scenario(jobs: BoardJobs) -> None:
+        async with jobs.worker({"a": hang}, slots=1, drain_s=0.05):
+            added = await jobs.add_all([NewJob(topic="a"), NewJob(topic="a")])
+            await begun.wait()
+        for job in added:
+            found = await jobs.get(job.id)
+            assert found is not None
+            assert (found.state, found.attempts, found.crashes) == (JobState.QUEUED, 0, 0)
+        async with jobs.worker({"a": no_argument}):
+            for job in added:
+                assert (await jobs.wait(job.id)).state is JobState.SUCCEEDED
+
+    run(tmp_path, scenario)
+
+
+def test_jobs_that_no_worker_runs_are_parked_until_one_does(tmp_path: Path) -> None:
+    async def scenario(jobs: BoardJobs) -> None:
+        job = await jobs.add("x/y")
+        async with jobs.worker({"a": no_argument}):
+            [found] = (await jobs.find("queued")).items
+            assert found.parked
+            [queue] = await jobs.queues()
+            assert (queue.name, queue.queued, queue.parked) == ("main", 1, 1)
+            async with jobs.worker({"x/*": no_argument}, instance="other"):
+                assert (await jobs.wait(job.id)).state is JobState.SUCCEEDED
+
+    run(tmp_path, scenario)
+
+
+def test_a_suspended_queue_starts_no_jobs(tmp_path: Path) -> None:
+    async def scenario(jobs: BoardJobs) -> None:
+        await jobs.suspend("main")
+        async with jobs.worker({"a": no_argument}):
+            job = await jobs.add("a")
+            with pytest.raises(NotAnswered, match="has not ended"):
+                await jobs.wait(job.id, 0.2)
+            await jobs.resume("main")
+            assert (await jobs.wait(job.id)).state is JobState.SUCCEEDED
+
+    run(tmp_path, scenario)
+
+
+def test_two_workers_share_the_jobs_and_the_limit_of_a_queue_holds_for_both(tmp_path: Path) -> None:
+    running, most, by = [0], [0], set[str]()
+
+    def function(name: str) -> Callable[[], Awaitable[None]]:
+        async def work() -> None:
+            by.add(name)
+            running[0] += 1
+            most[0] = max(most[0], running[0])
+            await asyncio.sleep(0.002)
+            running[0] -= 1
+
+        return work
+
+    async def scenario(jobs: BoardJobs) -> None:
+        await jobs.configure("limited", ["a"], cluster_parallel=3)
+        async with (
+            jobs.worker({"a": function("one")}, instance="one", slots=2),
+            jobs.worker({"a": function("two")}, instance="two", slots=2),
+        ):
+            added = await jobs.add_all([NewJob(topic="a") for _ in range(60)])
+            for job in added:
+                await jobs.wait(job.id)
+        assert by == {"one", "two"}
+        assert most[0] == 3
+
+    run(tmp_path, scenario)
+
+
+@pytest.mark.parametrize(
+    ("given", "text"),
+    [
+        ({"topic": "a b"}, "topic is 'a b', but should be words"),
+        ({"topic": "a", "payload": object()}, "the payload cannot be JSON"),
+        ({"topic": "a", "payload": float("nan")}, "the payload cannot be JSON"),
+        ({"topic": "a", "payload": b"x" * 300_000}, "a payload has 300000 bytes"),
+        ({"topic": "a", "priority": 101}, "priority is 101"),
+        ({"topic": "a", "retries": True}, "retries is True"),
+        ({"topic": "a", "lane": "a\n"}, "lane is"),
+    ],
+)
+def test_a_job_that_cannot_be_stored_is_refused(tmp_path: Path, given: Mapping[str, Any], text: str) -> None:
+    async def scenario(jobs: BoardJobs) -> None:
+        with pytest.raises(RequestRefused, match=text):
+            await jobs.add(**given)
+        assert (await jobs.find()).items == ()
+
+    run(tmp_path, scenario)
+
+
+def test_jobs_are_listed_in_pages_and_added_again_by_id(tmp_path: Path) -> None:
+    async def scenario(jobs: BoardJobs) -> None:
+        added = await jobs.add_all([NewJob(topic=f"a/{n % 2}", payload=n) for n in range(5)])
+        page = await jobs.find(topic="a/0", limit=2)
+        assert [job.id for job in page.items] == [added[0].id, added[2].id]
+        assert [job.id for job in (await jobs.find(topic="a/0", limit=2, after=page.after)).items] == [added[4].id]
+        assert [job.id for job in (await jobs.find(newest=True, limit=1)).items] == [added[4].id]
+        with pytest.raises(RequestRefused, match="it is queued"):
+            await jobs.retry(added[0].id)
+        await jobs.drop(added[0].id)
+        again = await jobs.retry(added[0].id)
+        assert (again.payload, again.topic) == (0, "a/0")
+        assert again.id > added[4].id
+        with pytest.raises(RequestRefused, match="there is no such job"):
+            await jobs.retry(77)
+
+    run(tmp_path, scenario)
