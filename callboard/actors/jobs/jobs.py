@@ -52,7 +52,8 @@ class Jobs:
         """By incarnation."""
         self.leases: dict[int, str] = {}
         """The worker that has leased the job."""
-        self.leased_to: defaultdict[str, set[int]] = defaultdict(set)
+        self.leased_to: defaultdict[str, dict[int, None]] = defaultdict(dict)
+        """The jobs of each worker, in the order in which it got them."""
         self.running: Counter[tuple[str, str]] = Counter()
         """How many jobs are leased by queue and worker; in all, with an empty worker."""
         self.stopping: set[int] = set()
@@ -89,13 +90,13 @@ class Jobs:
         self.table.change(row, JobState.ACTIVE)
         self.waiting.leased(job, self.lane_of(queue))
         self.leases[job] = worker
-        self.leased_to[worker].add(job)
+        self.leased_to[worker][job] = None
         self._count(queue, worker, 1)
 
     def release(self, job: int, row: int) -> JobQueue:
         """The worker no longer has the job; returns its queue. It is to wait again, or to end."""
         queue, worker = self.queue_of(self.table.topics[row]), self.leases.pop(job)
-        self.leased_to[worker].discard(job)
+        del self.leased_to[worker][job]
         if not self.leased_to[worker]:
             del self.leased_to[worker]
         self._count(queue, worker, -1)

@@ -189,15 +189,17 @@ class Dispatcher:
         if self._asked is None:
             return
         _, asked = self._asked
-        leased, known = self._jobs.leased_to.get(asked.worker, set()), set(asked.known)
+        leased, known = self._jobs.leased_to.get(asked.worker, {}), set(asked.known)
         work = list[LeasedJob]()
-        for job in sorted(leased - known):
+        for job in leased:
+            if job in known:
+                continue
             if (found := self._payloads.find(job)) is None:
                 if not work:
                     yield from self._fetch(job)
                 break
             work.append(self._work(job, *found))
-        revoked, stopping = known - leased, self._jobs.stopping & leased
+        revoked, stopping = known - leased.keys(), self._jobs.stopping & leased.keys()
         if work or revoked or stopping != set(asked.stopping):
             yield from self._answer(
                 Work(leased=tuple(work), revoked=tuple(sorted(revoked)), stopping=tuple(sorted(stopping)))

@@ -149,7 +149,8 @@ def test_a_job_waits_for_its_time(tmp_path: Path) -> None:
             late, soon = await jobs.add("a", delay_s=3600), await jobs.add("a", delay_s=0.01)
             assert (await jobs.wait(soon.id)).state is JobState.SUCCEEDED
             found = await jobs.get(late.id)
-            assert found is not None and found.state is JobState.QUEUED
+            assert found is not None
+            assert found.state is JobState.QUEUED
             assert found.due_ms > found.created_ms + 3_000_000
 
     run(tmp_path, scenario)
