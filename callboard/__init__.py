@@ -21,6 +21,12 @@ if TYPE_CHECKING:
     from callboard.board.command.commands import CommandOptions
     from callboard.board.connect.settings import Publishing
     from callboard.board.connect.subscriber_options import SubscriberOptions
+    from callboard.board.jobs.board_jobs import BoardJobs, JobPage
+    from callboard.board.jobs.job import Job
+    from callboard.board.jobs.new_job import NewJob
+    from callboard.board.jobs.queues import QueueOptions, QueueState
+    from callboard.board.jobs.running import RunningJob
+    from callboard.board.jobs.worker import Worker
     from callboard.board.member.differences import InstancesDiff, diff
     from callboard.board.member.leadership import LeaderLease
     from callboard.board.member.member import Member
@@ -65,6 +71,7 @@ if TYPE_CHECKING:
         BlobMissing,
         BlobUnavailable,
         CallboardError,
+        CancelJob,
         ConfigError,
         ExtraMissing,
         HookFailed,
@@ -89,6 +96,7 @@ if TYPE_CHECKING:
         RepositoryOccupied,
         RepositoryUnavailable,
         RequestRefused,
+        RetryJob,
         RootFilled,
         SchemaTooNew,
         SubscriberStuck,
@@ -97,6 +105,8 @@ if TYPE_CHECKING:
         Undecodable,
     )
     from callboard.messages.distribution.topic_messages import DiscoveryMessage, Kind
+    from callboard.messages.jobs.job_messages import QueueOrder
+    from callboard.messages.jobs.job_state import JobState
     from callboard.messages.signing import SigningKey
     from callboard.messages.topology.cluster_state import Barrier, Health
     from callboard.version import __version__ as __version__
@@ -104,20 +114,22 @@ if TYPE_CHECKING:
 
 __all__ = [
     "AgentFailed", "ArchiveBusy", "ArchiveDamaged", "ArchiveError", "ArchiveHole", "AsOf", "Backoff", "Barrier",
-    "BlobCollection", "BlobDamaged", "BlobError", "BlobMissing", "BlobUnavailable", "BoardEvent", "BoardStatus",
-    "Callboard", "CallboardError", "Change", "Changes", "ClusterChange", "ClusterCommandOptions",
-    "ClusterCommandResult", "ClusterReport", "ClusterSettingsChange", "ClusterView", "CohortQueue", "CommandOptions",
-    "CommandResult", "ConfigError", "DiscoveryMessage", "Explanation", "ExtraMissing", "FailedPackage", "Fence",
-    "GatePolicy", "Health", "HeldUp", "Hook", "HookCall", "HookFailed", "Instance", "InstancesDiff", "Kind",
-    "LeaderLease", "LeaderReplaced", "LeadershipLost", "LogError", "LogLine", "LogReplaced", "LogUnavailable", "Member",
-    "MemberOptions", "MemberReport", "MembershipEnded", "NameLapsed", "NotAllImported", "NotAnswered", "NotImported",
+    "BlobCollection", "BlobDamaged", "BlobError", "BlobMissing", "BlobUnavailable", "BoardEvent", "BoardJobs",
+    "BoardStatus", "Callboard", "CallboardError", "CancelJob", "Change", "Changes", "ClusterChange",
+    "ClusterCommandOptions", "ClusterCommandResult", "ClusterReport", "ClusterSettingsChange", "ClusterView",
+    "CohortQueue", "CommandOptions", "CommandResult", "ConfigError", "DiscoveryMessage", "Explanation",
+    "ExtraMissing", "FailedPackage", "Fence", "GatePolicy", "Health", "HeldUp", "Hook", "HookCall", "HookFailed",
+    "Instance", "InstancesDiff", "Job", "JobPage", "JobState", "Kind", "LeaderLease", "LeaderReplaced",
+    "LeadershipLost", "LogError", "LogLine", "LogReplaced", "LogUnavailable", "Member", "MemberOptions",
+    "MemberReport", "MembershipEnded", "NameLapsed", "NewJob", "NotAllImported", "NotAnswered", "NotImported",
     "NotSupported", "OffsetOutOfRange", "Package", "PackageCorrupt", "PackageError", "PackageRefused", "Page",
-    "Provider", "Publisher", "PublisherStatus", "Publishing", "QueueView", "QueuedPackage", "RecordTooLarge", "Remedy",
-    "RemoteCluster", "RemoteInstance", "Repair", "RepositoryBusy", "RepositoryError", "RepositoryOccupied",
-    "RepositoryUnavailable", "RequestOptions", "RequestRefused", "Retention", "RetentionGate", "RootFilled",
-    "SchemaTooNew", "SigningKey", "Subscriber", "SubscriberOptions", "SubscriberStatus", "SubscriberStuck",
-    "SubscriberTaken", "Token", "TopicMissing", "Topology", "TopologyEvent", "TopologyEventKind", "TopologyView",
-    "Trouble", "Undecodable", "Verified", "ViewExplanation", "WellKnownProperty", "diff",
+    "Provider", "Publisher", "PublisherStatus", "Publishing", "QueueOptions", "QueueOrder", "QueueState",
+    "QueueView", "QueuedPackage", "RecordTooLarge", "Remedy", "RemoteCluster", "RemoteInstance", "Repair",
+    "RepositoryBusy", "RepositoryError", "RepositoryOccupied", "RepositoryUnavailable", "RequestOptions",
+    "RequestRefused", "Retention", "RetentionGate", "RetryJob", "RootFilled", "RunningJob", "SchemaTooNew",
+    "SigningKey", "Subscriber", "SubscriberOptions", "SubscriberStatus", "SubscriberStuck", "SubscriberTaken",
+    "Token", "TopicMissing", "Topology", "TopologyEvent", "TopologyEventKind", "TopologyView", "Trouble",
+    "Undecodable", "Verified", "ViewExplanation", "WellKnownProperty", "Worker", "diff",
 ]  # fmt: skip
 
 _MODULES = {
@@ -133,6 +145,12 @@ _MODULES = {
     "callboard.board.command.commands": "CommandOptions",
     "callboard.board.connect.settings": "Publishing",
     "callboard.board.connect.subscriber_options": "SubscriberOptions",
+    "callboard.board.jobs.board_jobs": "BoardJobs JobPage",
+    "callboard.board.jobs.job": "Job",
+    "callboard.board.jobs.new_job": "NewJob",
+    "callboard.board.jobs.queues": "QueueOptions QueueState",
+    "callboard.board.jobs.running": "RunningJob",
+    "callboard.board.jobs.worker": "Worker",
     "callboard.board.member.differences": "InstancesDiff diff",
     "callboard.board.member.leadership": "LeaderLease",
     "callboard.board.member.member": "Member",
@@ -157,6 +175,8 @@ _MODULES = {
     "callboard.content.collection": "BlobCollection",
     "callboard.content.importing.changes": "Change Changes",
     "callboard.messages.distribution.topic_messages": "DiscoveryMessage Kind",
+    "callboard.messages.jobs.job_messages": "QueueOrder",
+    "callboard.messages.jobs.job_state": "JobState",
     "callboard.messages.signing": "SigningKey",
     "callboard.messages.topology.cluster_state": "Barrier Health",
     "callboard.version": "__version__",

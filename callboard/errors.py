@@ -33,6 +33,8 @@ CallboardError
 │   │   └── BlobDamaged    a blob is not what was published; publish its content again to replace it
 │   └── PackageRefused     the package does what is never allowed, such as leaving the root
 ├── HookFailed             the service's own function failed; see its error
+├── RetryJob               raised by a job that has failed and is to be tried again
+├── CancelJob              raised by a job that cannot succeed
 ├── SchemaTooNew           written by a newer version; upgrade this process
 ├── Undecodable            the bytes are not a message that this version knows
 ├── NotAllImported         caught up, but without some packages; ``left`` has them: retry, skip or publish them again
@@ -116,18 +118,6 @@ class LeadershipLost(CallboardError):
 
 class LeaderReplaced(LeadershipLost):
     """The write came from a former leader, or without a leader's token. Nothing was written."""
-
-
-class RetryJob(CallboardError):
-    """Raised by a job: this attempt has failed, the next one waits for ``delay_s`` seconds; None as the queue says."""
-
-    def __init__(self, message: str = "", delay_s: float | None = None) -> None:
-        super().__init__(message)
-        self.delay_s = delay_s
-
-
-class CancelJob(CallboardError):
-    """Raised by a job: it cannot succeed, and is not tried again."""
 
 
 class LogError(CallboardError):
@@ -233,6 +223,18 @@ class PackageRefused(PackageError):
 
 class HookFailed(CallboardError):
     """A hook of the service raised an error, or took too long."""
+
+
+class RetryJob(CallboardError):
+    """Raised by a job: this attempt has failed, the next one waits for ``delay_s`` seconds; None as the queue says."""
+
+    def __init__(self, message: str = "", delay_s: float | None = None) -> None:
+        super().__init__(message)
+        self.delay_s = delay_s
+
+
+class CancelJob(CallboardError):
+    """Raised by a job: it cannot succeed, and is not tried again."""
 
 
 class SchemaTooNew(CallboardError):

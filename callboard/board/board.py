@@ -42,7 +42,6 @@ if TYPE_CHECKING:  # a board without a part in its cluster does not load them
     from callboard.board.topology.topology import Topology
 
 ALREADY_OPEN = "this board is already open; use it, or create another Callboard for the same log"
-
 P = ParamSpec("P")
 R = TypeVar("R")
 
@@ -175,9 +174,7 @@ class Callboard:
         await self.close()
 
     async def close(self) -> None:
-        """Stop every agent of this board and release its resources. Idempotent. If cancelled, it still completes,
-        within seconds: nothing else would release them.
-        """
+        """Stop every agent of this board and release its resources, within seconds even if cancelled. Idempotent."""
         closing = asyncio.create_task(self._close())
         try:
             await asyncio.shield(closing)
@@ -259,10 +256,7 @@ class Callboard:
         )
 
     def member(self, **options: Unpack[MemberOptions]) -> "Member":
-        """This process as a member of the cluster of all services that use this board; not yet started.
-
-        The options are those of ``MemberOptions``. Raises ``ConfigError`` if they are wrong.
-        """
+        """This process as a member of the cluster on this log; not yet started. Raises ``ConfigError``."""
         from callboard.board.member.member import Member
 
         return Member(self.context, member_plan(members.options(options), self.context))
@@ -270,11 +264,9 @@ class Callboard:
     @property
     def jobs(self) -> "BoardJobs":
         """The jobs on this log, and workers that run them."""
-        from callboard.board.jobs.board_jobs import jobs_of
+        from callboard.board.jobs.board_jobs import BoardJobs
 
-        return jobs_of(self.context)
-
-    # Questions.
+        return BoardJobs(self.context)
 
     status = method(questions.status)
     queue = method(queues.queue)

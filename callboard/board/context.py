@@ -15,7 +15,8 @@ from callboard.board.connect.territory import Territory
 from callboard.messages.topics import Topics
 
 if TYPE_CHECKING:
-    from callboard.board.jobs.board_jobs import BoardJobs
+    from callboard.board.jobs.adding import JobAdder
+    from callboard.board.jobs.reading import JobReading
     from callboard.board.topology.reading import Reading
 
 
@@ -47,8 +48,10 @@ class BoardContext:
         """The folders in use, so that no subscriber imports over the log, the blob store or a source."""
         self.cluster: Reading | None = None
         """What was read of the control topic; each question about the cluster continues there."""
-        self.jobs: BoardJobs | None = None
-        """What was read of the job topic, and what is being added to it."""
+        self.jobs: JobReading | None = None
+        """What was read of the job topic."""
+        self.adding: JobAdder | None = None
+        """Appends new jobs."""
 
     @property
     def settings(self) -> BoardSettings:

@@ -1,7 +1,6 @@
 """The rule for attempts that have ended."""
 
 from collections.abc import Iterator
-from zlib import crc32
 
 from callboard.actors.jobs.jobs import At, Jobs
 from callboard.actors.jobs.refusals import Refusal
@@ -56,4 +55,5 @@ def retry_ms(queue: JobQueue, job: int, attempts: int) -> int:
             break
         delay_ms = delay_ms * queue.growth_percent // 100
     delay_ms = min(delay_ms, queue.delay_max_ms)
-    return delay_ms + delay_ms * (crc32(b"%d %d" % (job, attempts)) % (JITTER_PERCENT + 1)) // 100
+    jitter_percent = (job * 2_654_435_761 + attempts * 40_503 >> 8) % (JITTER_PERCENT + 1)
+    return delay_ms + delay_ms * jitter_percent // 100

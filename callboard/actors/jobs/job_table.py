@@ -78,7 +78,11 @@ class JobTable:
 
     def _compact(self) -> None:
         kept = [state != FORGOTTEN for state in self.states]
-        for name in ("ids", "topics", "states", "attempts", "crashes", "since_ms", "ended_at"):
-            column = getattr(self, name)
-            setattr(self, name, array(column.typecode, compress(column, kept)))
+        self.ids = array("Q", compress(self.ids, kept))
+        self.topics = array("I", compress(self.topics, kept))
+        self.attempts = array("H", compress(self.attempts, kept))
+        self.crashes = array("B", compress(self.crashes, kept))
+        self.since_ms = array("Q", compress(self.since_ms, kept))
+        self.ended_at = array("Q", compress(self.ended_at, kept))
+        self.states = array("B", compress(self.states, kept))
         self._forgotten = 0

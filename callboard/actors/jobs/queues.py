@@ -1,15 +1,12 @@
 """Which queue a topic belongs to, and how it is run."""
 
-import re
-
 from callboard.actors.jobs.topics import matched
 from callboard.messages.event import replaced
 from callboard.messages.jobs.job_messages import JobQueue
+from callboard.messages.jobs.limits import UNSAFE
 
 MAIN = JobQueue(name="main", topics=("**",))
 """The queue of topics that match no other, unless one with its name is configured."""
-
-_UNSAFE = re.compile(r"[^A-Za-z0-9 _,.+#!?$%&()=-]+")
 
 
 class Queues:
@@ -47,5 +44,5 @@ class Queues:
 
 def safe(name: str) -> str:
     """The name of a queue with other than a few safe characters replaced."""
-    name = _UNSAFE.sub("_", name)
+    name = UNSAFE.sub("_", name)
     return f"_{name}" if name[:1].isdigit() else name

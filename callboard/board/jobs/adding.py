@@ -1,16 +1,15 @@
 """Appends new jobs: all that are added while an append runs go into the next one."""
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
-from callboard.board.context import BoardContext
+from callboard.backends.log import Log
 from callboard.board.jobs.new_job import NewJob, encoded
 from callboard.errors import LogUnavailable, TopicMissing
 from callboard.messages.headers import new_record
 from callboard.messages.jobs.job_messages import BATCH_MAX, JobsAddedMessage, job_id
 from callboard.messages.jobs.limits import check_message
 from callboard.messages.record import NewRecord
-from callboard.messages.topics import job_topic
 
 BATCH_BYTES_MAX = 1 << 20
 """Payloads in one record: every log takes it."""
@@ -19,11 +18,13 @@ NS_PER_MS = 1_000_000
 
 
 class JobAdder:
-    """Adds jobs to the log of a board."""
+    """Adds jobs to the job topic of a log."""
 
-    def __init__(self, board: BoardContext, creator: str) -> None:
-        self._board, self._creator = board, creator
-        self._topic = job_topic(board.settings.prefix)
+    def __init__(
+        self, log: Log, topic: str, creator: str, now_ns: Callable[[], int], new_id: Callable[[], str]
+    ) -> None:
+        self.log, self._topic, self._creator = log, topic, creator
+        self._now_ns, self._new_id = now_ns, new_id
         self._waiting: list[tuple[Sequence[NewJob], asyncio.Future[list[int]]]] = []
         self._appending: asyncio.Task[None] | None = None
 
@@ -64,14 +65,13 @@ class JobAdder:
                 done.set_result(mine)
 
     async def _written(self, records: list[NewRecord]) -> list[int]:
-        log = self._board.log
         try:
-            return await log.append(self._topic, records)
+            return await self.log.append(self._topic, records)
         except TopicMissing:
-            await log.ensure(self._topic)
+            await self.log.ensure(self._topic)
         except LogUnavailable:  # the requests make it harmless
             await asyncio.sleep(0.1)
-        return await log.append(self._topic, records)
+        return await self.log.append(self._topic, records)
 
     def _batches(self, jobs: list[NewJob]) -> list[tuple[NewRecord, int]]:
         """Records for the jobs, with the number of jobs in each."""
@@ -90,7 +90,7 @@ class JobAdder:
         return found
 
     def _record(self, batch: list[tuple[NewJob, bytes]]) -> NewRecord:
-        now_ns, request = self._board.now_ns(), self._board.new_id()
+        now_ns, request = self._now_ns(), self._new_id()
         topics = {topic: place for place, topic in enumerate(dict.fromkeys(job.topic for job, _ in batch))}
         options = (job.options(place, now_ns // NS_PER_MS) for place, (job, _) in enumerate(batch))
         added = JobsAddedMessage(

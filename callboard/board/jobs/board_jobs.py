@@ -40,21 +40,12 @@ class JobPage:
     after: int = -1
 
 
-def jobs_of(board: BoardContext) -> "BoardJobs":
-    """The jobs of the board; the same for all who ask, so that the log is read once."""
-    if board.jobs is None:
-        board.jobs = BoardJobs(board)
-    return board.jobs
-
-
 class BoardJobs:
     """Adds jobs to the log, tells what became of them, and commands them. Every question reads the log to its end."""
 
     def __init__(self, board: BoardContext) -> None:
         self._board = board
         self._topic = job_topic(board.settings.prefix)
-        self._adder = JobAdder(board, socket.gethostname())
-        self._reading: JobReading | None = None
 
     async def add(self, topic: str, payload: object = None, **options: Any) -> Job:
         """Add a job; returns it once the log has it.
@@ -82,7 +73,7 @@ class BoardJobs:
                 f"these are {len(given)} jobs, and {door.JOBS_MAX} is the most in one call; add the rest in another"
             )
         try:
-            ids = await self._adder.add(given)
+            ids = await self._adder().add(given)
         except Undecodable as error:
             raise RequestRefused(str(error)) from error
         if any(each.unique for each in given):
@@ -99,10 +90,17 @@ class BoardJobs:
             found.append(its or _added(new, job))
         return tuple(found)
 
+    def _adder(self) -> JobAdder:
+        its = self._board
+        if its.adding is None or its.adding.log is not its.log:
+            its.adding = JobAdder(its.log, self._topic, socket.gethostname(), its.now_ns, its.new_id)
+        return its.adding
+
     async def _read(self) -> JobReading:
-        if self._reading is None:
-            self._reading = JobReading(self._board.log, self._topic)
-        return await self._reading.catch_up()
+        its = self._board
+        if its.jobs is None or its.jobs.log is not its.log:
+            its.jobs = JobReading(its.log, self._topic)
+        return await its.jobs.catch_up()
 
     def worker(
         self,

@@ -36,7 +36,7 @@ class JobReading:
     """The jobs on one log, as far as they were read."""
 
     def __init__(self, log: Log, topic: str) -> None:
-        self._log, self._topic = log, topic
+        self.log, self._topic = log, topic
         self._lock = asyncio.Lock()
         self._log_id = ""
         self._begin()
@@ -55,8 +55,8 @@ class JobReading:
         """
         async with self._lock:
             try:
-                log_id = await self._log.identity(self._topic)
-                first, end = await self._log.bounds(self._topic)
+                log_id = await self.log.identity(self._topic)
+                first, end = await self.log.bounds(self._topic)
             except TopicMissing:
                 self._begin()
                 return self
@@ -65,7 +65,7 @@ class JobReading:
                 self._begin()
             if first > max(ORIGIN, self.next):
                 raise OffsetOutOfRange(self._topic, self.next, first, end)
-            async for record in between(self._log, self._topic, max(first, self.next), end):
+            async for record in between(self.log, self._topic, max(first, self.next), end):
                 self._see(record)
             self.next = end
         return self
@@ -141,9 +141,9 @@ class JobReading:
         return found
 
     async def _record(self, offset: int) -> tuple[Record, Event | Unread]:
-        [record] = await self._log.read(self._topic, offset, 1)
+        [record] = await self.log.read(self._topic, offset, 1)
         return record, read(record, JOB_MESSAGES, check_message)
 
     async def news(self, timeout_s: float) -> bool:
         """Wait for another record; False after the timeout."""
-        return await self._log.wait(self._topic, max(self.next, 0), timeout_s)
+        return await self.log.wait(self._topic, max(self.next, 0), timeout_s)

@@ -7,8 +7,6 @@ from contextlib import suppress
 from types import TracebackType
 from typing import Self
 
-from structlog import get_logger
-
 from callboard.actors.jobs.worker import roles
 from callboard.actors.jobs.worker.settings import WorkerSettings
 from callboard.backends.fence import Token
@@ -17,6 +15,7 @@ from callboard.board.jobs.running import Ending, Handlers, RunningJob, run
 from callboard.board.member.attendance import Attendance
 from callboard.board.member.member import Member
 from callboard.errors import MembershipEnded, NotAnswered
+from callboard.logger import get_logger
 from callboard.messages.jobs.job_mail import LeasedJob, TellCluster, WatchWork, Work, WorkerReport
 from callboard.messages.jobs.job_messages import (
     BATCH_MAX,

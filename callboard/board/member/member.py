@@ -55,7 +55,8 @@ class Member:
         self._now_ms = now_ms or (lambda: int(clock.now().mono_s * 1000))
         self._sources = PropertySources(dict(plan.agent.properties))
         self._listening = self._new_listening()
-        self._attendance: Attendance | None = None
+        self.attendance: Attendance | None = None
+        """What keeps this process in the cluster, while it is started."""
         self._turn = asyncio.Lock()  # to start or stop
         self._loop: asyncio.AbstractEventLoop | None = None
         self._body: CancelledBody | None = None
@@ -77,7 +78,7 @@ class Member:
             identity = await claimed(self._plan.agent.instance, self._board)
             attendance = Attendance(self._board, self._plan, identity, self._listening, self._sources, self._now_ms)
             await attendance.begin()
-            self._attendance, self._loop = attendance, running_loop()
+            self.attendance, self._loop = attendance, running_loop()
             self._listening.begin(alone(attendance.settings))
             for provider in self._sources.providers:
                 attendance.poll(provider)
@@ -88,15 +89,15 @@ class Member:
         if (running := self._on_loop()) is not None and running.dispatch.is_calling:
             raise RequestRefused("a listener cannot wait for the end of its member; start a task that stops it")
         async with self._turn:
-            if self._attendance is not None:
+            if self.attendance is not None:
                 try:
-                    await self._attendance.end(reason, LEAVE_S)
+                    await self.attendance.end(reason, LEAVE_S)
                 finally:
-                    self._attendance, self._listening = None, self._new_listening()
+                    self.attendance, self._listening = None, self._new_listening()
 
     async def leave(self, error: BaseException | None = None) -> None:
         """Stop, and raise the error that had ended it; if the body raised ``error``, add it there as a note instead."""
-        attendance = self._attendance
+        attendance = self.attendance
         await self.stop()
         try:
             if attendance is not None:
@@ -110,16 +111,11 @@ class Member:
         """Wait until the membership has ended. Raises ``MembershipEnded`` unless it was stopped."""
         await self._running().ended()
 
-    @property
-    def attendance(self) -> Attendance | None:
-        """What keeps this process in the cluster, while it is started."""
-        return self._attendance
-
     def _on_loop(self) -> Attendance | None:
         """What runs, if anything does. Raises ``RequestRefused`` anywhere but on its event loop."""
-        if self._attendance is not None and running_loop() is not self._loop:
+        if self.attendance is not None and running_loop() is not self._loop:
             raise RequestRefused(CLOSED if self._loop is None or self._loop.is_closed() else ELSEWHERE)
-        return self._attendance
+        return self.attendance
 
     def _running(self) -> Attendance:
         if (attendance := self._on_loop()) is None:
@@ -132,7 +128,7 @@ class Member:
         """The topology: the agreed view or, while it changes, the former one, no longer current. Before the first
         agreement it has only the own instance.
         """
-        view, attendance = self._listening.view, self._attendance
+        view, attendance = self._listening.view, self.attendance
         if attendance is None:
             return replace(view, validity=_ENDED) if view.is_current else view
         view = attendance.cluster.refreshed(view)
@@ -145,7 +141,7 @@ class Member:
 
     def local_cluster(self) -> ClusterView | None:
         """The local cluster as the log has it now, settled or not; None as long as this process is not a member."""
-        return self._attendance.cluster.fresh() if self._attendance else None
+        return self.attendance.cluster.fresh() if self.attendance else None
 
     def instances(
         self, *, tag: str = "", health: Health = Health.BAD, where: Callable[[AnyInstance], bool] | None = None
@@ -282,7 +278,7 @@ class Member:
     def holds(self, token: Token) -> bool:
         """Whether this process still is the leader with this token, now. Raises ``RequestRefused`` for no token."""
         asked(token=token)
-        return self._attendance is not None and self._attendance.holds(token)
+        return self.attendance is not None and self.attendance.holds(token)
 
     async def __aenter__(self) -> Self:
         await self.start()

@@ -31,6 +31,9 @@ PATTERN = re.compile(r"\*\*|[A-Za-z0-9_-]+(/[A-Za-z0-9_-]+)*(/\*{1,2})?")
 NAME = re.compile(r"[^\x00-\x1f\x7f]{1,200}")
 """Keys, lanes, and names of queues and schedules."""
 
+UNSAFE = re.compile(r"[^A-Za-z0-9 _,.+#!?$%&()=-]+")
+"""Characters that a part of a topic cannot bring into the name of a queue."""
+
 TOPIC_CHARS_MAX = 200
 PATTERNS_MAX = 1000
 PAYLOAD_BYTES_MAX = 256 << 10

@@ -66,7 +66,8 @@ class History:
             if rng.random() < 0.4
         )
         return JobsAddedMessage(
-            request=f"{rng.randrange(400)}", creator="c", topics=TOPICS, topic_of=tuple(rng.randrange(len(TOPICS)) for _ in range(many)),
+            request=f"{rng.randrange(400)}", creator="c", topics=TOPICS,
+            topic_of=tuple(rng.randrange(len(TOPICS)) for _ in range(many)),
             payloads=(b"{}",) * many, options=options, schedule=rng.choice(["", "", "", "daily"]),
             tick_ms=rng.randint(0, 20),
         )  # fmt: skip

@@ -235,14 +235,16 @@ def test_a_suspended_queue_starts_no_jobs(tmp_path: Path) -> None:
 
 
 def test_two_workers_share_the_jobs_and_the_limit_of_a_queue_holds_for_both(tmp_path: Path) -> None:
-    running, most, by = [0], [0], set[str]()
+    running, most, by, full = [0], [0], set[str](), asyncio.Event()
 
     def function(name: str) -> Callable[[], Awaitable[None]]:
         async def work() -> None:
             by.add(name)
             running[0] += 1
             most[0] = max(most[0], running[0])
-            await asyncio.sleep(0.002)
+            if running[0] == 3:
+                full.set()
+            await full.wait()
             running[0] -= 1
 
         return work

@@ -74,10 +74,10 @@ def test_a_member_that_was_killed_takes_its_place_at_once_as_the_last(tmp_path: 
         first = board.member(**QUICK | {"lease_s": 1000, "ack_deadline_s": 1000})
         await first.start()
         view = await first.settled()
-        assert first._attendance is not None
-        first._attendance.ending.cancel()  # as if it had been killed: it leaves nothing but its lease and the file
-        await first._attendance.agent.stop(0)
-        first._attendance._identity.close()
+        assert first.attendance is not None
+        first.attendance.ending.cancel()  # as if it had been killed: it leaves nothing but its lease and the file
+        await first.attendance.agent.stop(0)
+        first.attendance._identity.close()
         async with board.member(**QUICK) as second:
             again = await second.settled()
             assert again.local_instance.instance == view.local_instance.instance

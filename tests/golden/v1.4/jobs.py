@@ -1,0 +1,77 @@
+"""What the bytes beside this file stand for: the messages about jobs, which version 1.4 added. Written once, never
+changed.
+"""
+
+from callboard.messages.jobs.job_mail import (
+    LeasedJob,
+    Noted,
+    TellCluster,
+    WatchWork,
+    Work,
+    WorkerReport,
+    WorkerReported,
+)
+from callboard.messages.jobs.job_messages import (
+    JobCommandMessage,
+    JobEnd,
+    JobOptions,
+    JobProgress,
+    JobQueue,
+    JobsAddedMessage,
+    JobsEndedMessage,
+    JobsLeasedMessage,
+    JobsProgressedMessage,
+    QueueOrder,
+    WorkerGoneMessage,
+    WorkerMessage,
+)
+
+OPTIONS = JobOptions(
+    job=1, due_ms=1_700_000_000_000, priority=5, lane="customer-7", unique="order-12", unique_ms=60_000, retries=3,
+    timeout_ms=30_000, title="Order 12",
+)  # fmt: skip
+QUEUE = JobQueue(
+    name="mail-{0}", topics=("mail/*",), order=QueueOrder.ORDERED, parallel=2, cluster_parallel=5, retries=-1,
+    delay_ms=500, delay_max_ms=60_000, growth_percent=150, timeout_ms=10_000, ranking=7, retry_exceptions=False,
+    prefer_creator=True, crashes=3, keep_ms=1_000, keep_failed_ms=2_000,
+)  # fmt: skip
+END = JobEnd(job=0, message="no such address", result=b'{"sent":1}', retry_ms=250)
+ENDED = JobsEndedMessage(worker="c0ffee", jobs=(4096, 4097), outcomes=(0, 3), run_ms=(12, 0), ends=(END,))
+PROGRESS = JobProgress(job=4096, steps=10, step=3, eta_ms=1_700_000_000_000, lines=("read", "sorted"))
+PROGRESSED = JobsProgressedMessage(worker="c0ffee", progress=(PROGRESS,))
+WORKER = WorkerMessage(instance="web-1", incarnation="c0ffee", slots=10, topics=("mail/*",), member_epoch=41)
+GONE = WorkerGoneMessage(incarnation="c0ffee", cluster_log="log-1", leader_epoch=40)
+LEASED = LeasedJob(
+    job=4096, topic="mail/send", payload=b'{"to":"x"}', creator="web-2", attempt=2, timeout_ms=10_000,
+    retry_exceptions=False,
+)  # fmt: skip
+
+INSTANCES = [
+    OPTIONS,
+    JobsAddedMessage(
+        request="r-1", creator="web-2", topics=("mail/send",), topic_of=(0, 0), payloads=(b"{}", b'{"to":"x"}'),
+        options=(OPTIONS,), schedule="daily", tick_ms=1_700_000_000_000,
+    ),
+    JobsLeasedMessage(
+        cluster_log="log-1", leader_epoch=40, dispatcher="dada", workers=("c0ffee",), worker_of=(0, 0),
+        jobs=(4096, 4097),
+    ),
+    END,
+    ENDED,
+    WORKER,
+    GONE,
+    QUEUE,
+    JobCommandMessage(
+        author="ann", reason="full", stop=(1,), drop=(2, 3), suspend="a", resume="b", configure=QUEUE, remove="c",
+        forget=(4,),
+    ),
+    PROGRESS,
+    PROGRESSED,
+    LEASED,
+    Work(leased=(LEASED,), revoked=(1, 2), stopping=(3,), problem="gap", detail="records were removed"),
+    WatchWork(worker="c0ffee", known=(4096,), stopping=(4096,), wait_ms=5_000),
+    Noted(),
+    TellCluster(cluster_log="log-1", epoch=41, leader_epoch=40, incarnation="dada", leads=True, members=("dada",)),
+    WorkerReported(offset=7),
+    WorkerReport(ended=ENDED, progressed=PROGRESSED, worker=WORKER, gone=GONE),
+]  # fmt: skip
