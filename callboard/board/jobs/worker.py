@@ -75,7 +75,7 @@ class Worker:
         announced = ""
         while True:
             attendance = self._attendance
-            changed, view = attendance.changed, attendance.view
+            changed, view = attendance.changed, attendance.cluster.view
             if view is not None:
                 token = token if token and attendance.holds(token) else attendance.may_lead()
                 news = TellCluster(
@@ -167,7 +167,7 @@ class Worker:
     async def stop(self) -> None:
         """Take no more jobs, wait for those that run, give back the others, and leave the cluster."""
         self._stopping = True
-        view = self._attendance.view
+        view = self._attendance.cluster.view
         await self._announce(0, view.epoch if view else -1)
         if self._tasks:
             await asyncio.wait(self._tasks.values(), timeout=self._drain_s)
