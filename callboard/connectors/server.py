@@ -26,7 +26,9 @@ CONNECTIONS_MAX = 500
 KEEP_ALIVE_S = 5
 
 HEADERS_S = 10.0
-"""How long a connection may last without a request: until the end of its headers, however slowly they come."""
+"""How long a connection may last without a new request: until the end of its headers, however slowly they come. Nobody
+waits longer for an answer: see ``ANSWER_S``.
+"""
 
 HEADERS_BYTES_MAX = 16 << 10
 STOP_S = 2
@@ -83,9 +85,9 @@ class _Protocol(H11Protocol):
         self.loop.call_later(HEADERS_S, self._end_unless_used, None)
 
     def _end_unless_used(self, before: object) -> None:
-        """Close the connection if no request has begun since the one before, and that is answered."""
-        if self.cycle is before and (self.cycle is None or self.cycle.response_complete):
-            self.transport.close()
+        """End the connection if no request has begun since the one before, even if the answer to that is not read."""
+        if self.cycle is before:
+            self.transport.abort()  # to close it would be to wait until the answer is read
         elif not self.transport.is_closing():
             self.loop.call_later(HEADERS_S, self._end_unless_used, self.cycle)
 

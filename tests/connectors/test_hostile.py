@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+import socket
 import random
 import time
 import zlib
@@ -356,6 +357,25 @@ async def test_a_connection_without_a_request_is_closed_however_slowly_its_heade
 
         await eventually(is_ended)
         answer.exception()  # it may have been reset
+        writer.close()
+
+
+@run
+async def test_a_connection_whose_answers_are_not_read_is_ended(monkeypatch):
+    monkeypatch.setattr("callboard.connectors.server.HEADERS_S", 0.2)
+    async with Party("b") as b:
+        client = socket.socket()
+        client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1)
+        client.setblocking(False)
+        await asyncio.get_running_loop().sock_connect(client, ("127.0.0.1", b.connectors.port))
+        reader, writer = await asyncio.open_connection(sock=client, limit=1)
+
+        def is_ended() -> bool:
+            if not writer.is_closing():
+                writer.write(b"GET / HTTP/1.1\r\nhost: b\r\n\r\n" * 1000)
+            return reader.exception() is not None or writer.is_closing()
+
+        await eventually(is_ended)
         writer.close()
 
 
