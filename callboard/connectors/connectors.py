@@ -22,7 +22,7 @@ from callboard.connectors.keys import ConnectorKey
 from callboard.connectors.outgoing import Outgoing
 from callboard.connectors.server import Server
 from callboard.connectors.settings import ConnectorSettings
-from callboard.door.boards import function
+from callboard.door.boards import plain_function
 from callboard.door.members import name
 from callboard.door.rules import Rule, checked, instance_of
 from callboard.errors import ConfigError
@@ -37,7 +37,7 @@ WITHDRAW_S = 5.0
 
 
 ARGUMENTS: dict[str, Rule] = {
-    "settings": instance_of(ConnectorSettings), "instance": name, "local": function, "changed": function
+    "settings": instance_of(ConnectorSettings), "instance": name, "local": plain_function, "changed": plain_function
 }  # fmt: skip
 
 
@@ -149,7 +149,9 @@ class Connectors:
 
     async def __aenter__(self) -> "Connectors":
         """Listen and connect. Raises ``ConfigError`` if it cannot listen, or a certificate cannot be used."""
-        settings, self._loop = self._settings, asyncio.get_running_loop()
+        if self._loop is not None:
+            raise ConfigError("these connectors are open already; make others for another use")
+        settings = self._settings
         async with AsyncExitStack() as stack:
             bridge = None
             if settings.bridge:
@@ -172,7 +174,7 @@ class Connectors:
                 stack.push_async_callback(http.close)
                 self._call(stack, outgoing, self._connectors)
             stack.push_async_callback(_end, [self._begin(self._expire())])
-            self._stack = stack.pop_all()
+            self._stack, self._loop = stack.pop_all(), asyncio.get_running_loop()
         return self
 
     async def __aexit__(
@@ -201,8 +203,12 @@ class Connectors:
         """Exchange announcements whenever it is due, until no URL is left."""
         wake = self._wake[connector]
         while connector.urls:
-            if await outgoing.exchange(connector):
-                self._changed()
+            try:
+                if await outgoing.exchange(connector):
+                    self._changed()
+            except Exception as error:  # of the service's functions
+                connector.failed(f"it has ended, because of {escaped(repr(error))}", _monotonic_ms())
+                raise
             connector.reconsider()
             await asyncio.sleep(BETWEEN_S)
             while (wait_ms := connector.due_ms - _monotonic_ms()) > 0:

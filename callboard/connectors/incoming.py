@@ -7,7 +7,7 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import PlainTextResponse, Response
 from starlette.types import Receive, Scope, Send
 
-from callboard.actors.topology.announcements.registry import Registry, Source
+from callboard.actors.topology.announcements.registry import NEIGHBOURS_MAX, Registry, Source
 from callboard.connectors.allow_list import AllowList, addresses_of, as_network, client_of, names_of
 from callboard.connectors.bridge import BridgeEnd
 from callboard.connectors.envelope import BODY_BYTES_MAX, PROTOCOL, Opened
@@ -111,8 +111,11 @@ class Incoming:
         except Undecodable as error:
             self._log.warning("announcement.refused", neighbour=sender, reason=escaped(error))
             return 400, Announcement()
-        if self._registry.hear(Source(sender, answered=False), announcement, self._monotonic_ms()):
+        source = Source(sender, answered=False)
+        if self._registry.hear(source, announcement, self._monotonic_ms()):
             self._changed()
+        if source not in self._registry.heard:
+            self._log.warning("announcement.ignored", neighbour=sender, reason=f"there are {NEIGHBOURS_MAX} others")
         clusters = self._registry.said_to(sender)
         if clusters is None:
             return 503, Announcement()

@@ -1,5 +1,6 @@
 """Checks the options of a board and of its publishers."""
 
+import inspect
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -40,6 +41,13 @@ def function(value: Any) -> Callable[..., Any]:
     if not callable(value):
         raise Unfit(value, "a function")
     return value  # type: ignore[no-any-return]  # what it returns is the caller's business
+
+
+def plain_function(value: Any) -> Callable[..., Any]:
+    """A callable that is not asynchronous: where that is not expected, its coroutine would count as true."""
+    if not callable(value) or inspect.iscoroutinefunction(value):
+        raise Unfit(value, "a function that is not asynchronous")
+    return value  # type: ignore[no-any-return]  # as above
 
 
 def prefix(value: Any) -> str:

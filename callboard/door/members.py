@@ -5,7 +5,7 @@ from typing import Any
 
 from callboard.backends.fence import Token
 from callboard.door import limits
-from callboard.door.boards import function
+from callboard.door.boards import function, plain_function
 from callboard.door.rules import (
     Rule,
     Unfit,
@@ -124,7 +124,7 @@ ARGUMENTS: dict[str, Rule] = {
     "names": several(text(limits.TEXT_CHARS_MAX), PROPERTIES_MAX, least=1),
     "get": function,
     "ranking": whole(-COUNT_MAX, COUNT_MAX),
-    "remote": function,
+    "remote": plain_function,
     "token": instance_of(Token),
     "properties": properties,
     "epoch": optional(whole(0, limits.OFFSET_MAX)),
@@ -133,7 +133,7 @@ ARGUMENTS: dict[str, Rule] = {
     "health": health,
     "load_permille": whole(0, 1000),
     "tag": lambda value: name(value) if value != "" else "",
-    "where": optional(function),
+    "where": optional(plain_function),
     "is_local": flag,
     "is_leader": flag,
     "cluster": text(limits.TEXT_CHARS_MAX),

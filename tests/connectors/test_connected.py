@@ -6,6 +6,7 @@ from dataclasses import replace
 import pytest
 
 from callboard.connectors import ConnectorKey
+from callboard.errors import ConfigError
 from tests.connectors.parties import PATIENT, QUICK, SLOW, Party, eventually, relayed, run
 
 
@@ -209,5 +210,24 @@ async def test_an_error_of_the_services_own_function_is_logged_and_raised_at_the
         a.connectors.changed = lambda: 1 / 0
         await a.connectors.__aenter__()
         await eventually(lambda: "connector.ended" in caplog.text)
+        assert "it has ended, because of ZeroDivisionError" in a.connectors.links()[0].problem
         with pytest.raises(ZeroDivisionError):
             await a.connectors.__aexit__(None, None, None)
+
+
+@run
+async def test_connectors_that_are_open_are_not_opened_again():
+    async with Party("a") as a:
+        port = a.connectors.port
+        with pytest.raises(ConfigError, match="these connectors are open already"):
+            await a.connectors.__aenter__()
+        assert a.connectors.port == port
+
+
+@run
+async def test_a_neighbour_that_is_one_too_many_is_ignored_and_logged(monkeypatch, caplog):
+    monkeypatch.setattr("callboard.actors.topology.announcements.registry.NEIGHBOURS_MAX", 1)
+    async with Party("b") as b, Party("a", b.url), Party("c", b.url, listens=False) as c:
+        await eventually(lambda: c.knows)
+        await eventually(lambda: "announcement.ignored" in caplog.text)
+        assert len(b.knows) == 1

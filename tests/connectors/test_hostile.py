@@ -2,8 +2,8 @@
 
 import asyncio
 import logging
-import socket
 import random
+import socket
 import time
 import zlib
 from contextlib import suppress

@@ -8,7 +8,7 @@ from enum import StrEnum
 from callboard.actors.topology.announcements.remote_cluster import RemoteCluster, RemoteInstance
 from callboard.actors.topology.cluster_view import ClusterView, Instance, view_of
 from callboard.actors.topology.member import MemberSettings
-from callboard.door.boards import function
+from callboard.door.boards import plain_function
 from callboard.door.rules import checked, instance_of, several
 from callboard.errors import RequestRefused
 from callboard.logger import get_logger
@@ -92,7 +92,7 @@ class TopologyView:
 
     def find(self, where: Callable[[AnyInstance], bool]) -> tuple[AnyInstance, ...]:
         """The instances for which ``where`` is true. Raises ``RequestRefused`` if it is no function."""
-        checked(RequestRefused, {"where": function}, {"where": where})
+        checked(RequestRefused, {"where": plain_function}, {"where": where})
         return tuple(filter(where, self.instances))
 
 

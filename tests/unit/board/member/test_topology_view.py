@@ -94,6 +94,12 @@ def test_before_the_first_agreement_there_is_only_the_own_instance() -> None:
 def test_instances_are_found_by_any_condition() -> None:
     seen = view("a*bc", traits={"b": {"tags": frozenset({"web"})}})
     assert [each.instance for each in seen.find(lambda each: "web" in each.tags)] == ["b"]
+
+    async def holds(_: object) -> bool:
+        return False
+
+    with pytest.raises(RequestRefused, match="but should be a function that is not asynchronous"):
+        view("a*").find(holds)  # type: ignore[arg-type]  # the mistake: all would be found
     with pytest.raises(RequestRefused, match="where is None, but should be a function"):
         seen.find(None)  # type: ignore[arg-type]  # the mistake
 
