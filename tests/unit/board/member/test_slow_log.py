@@ -9,7 +9,7 @@ import pytest
 from callboard.backends.log import Log
 from callboard.backends.logs.passing_log import PassingLog
 from callboard.messages.record import NewRecord
-from tests.unit.board.member.clusters import Cluster, eventually, run
+from tests.unit.board.member.clusters import BRIEF, DEADLINE_S, Cluster, eventually, run
 
 
 class LateLog(PassingLog):
@@ -38,9 +38,9 @@ def test_a_leader_whose_renewals_are_late_stops_before_the_next_one_begins(late:
             logs.append(LateLog(log, late))
             return logs[-1]
 
-        first = await cluster.add("a", around=slow)
+        first = await cluster.add("a", around=slow, **BRIEF)
         await first.settled()
-        second = await cluster.add("b")
+        second = await cluster.add("b", **BRIEF)
         await cluster.agreed("ab")
         happened = list[str]()
 
@@ -53,7 +53,7 @@ def test_a_leader_whose_renewals_are_late_stops_before_the_next_one_begins(late:
                 happened.append("a stopped")
 
         work = asyncio.create_task(lead())
-        async with second.leader_lease():
+        async with second.leader_lease(DEADLINE_S):
             happened.append("b leads")
             assert not first.is_leader()
             logs[0].free.set()
