@@ -16,7 +16,7 @@ from callboard.testing.simulation.topology.run import run_seed
 from callboard.testing.simulation.topology.scene import Scene
 from callboard.testing.simulation.topology.stage import settings
 
-CONNECTED = [seed for seed in range(60) if plan(seed).links]
+CONNECTED = [seed for seed in range(32) if plan(seed).links]
 WAIT_MAX_S = SETTINGS.timing.longest_ms / 1000
 STEP_S = WAIT_MAX_S * CLOCKS + TRANSIT_S + 2 * TICK_S
 
@@ -46,7 +46,7 @@ def test_after_faults_every_instance_sees_exactly_what_it_can_reach(seed: int) -
     assert outcome.violation is None, outcome.story
 
 
-@pytest.mark.parametrize("seed", CONNECTED[:6])
+@pytest.mark.parametrize("seed", CONNECTED[:4])
 def test_a_change_arrives_everywhere_within_a_wait_for_each_step(seed: int) -> None:
     with at_rest(seed) as scene:
         changed, nodes = scene.stages[-1], scene.network.nodes
