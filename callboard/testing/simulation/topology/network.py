@@ -36,8 +36,8 @@ TICK_S = 0.5
 TRANSIT_S, LATE_S = 0.2, 8.0
 """How long a request may take: one in time, and a late one."""
 
-FAULTS = {"": 85, "lost": 5, "late": 5, "answer lost": 5}
-"""What happens to how many of a hundred exchanges."""
+FAULTS = {"in time": 85, "lost": 5, "late": 5, "without answer": 5}
+"""How many of a hundred exchanges are like that."""
 
 OLD, NEW = ConnectorKey("old", b"o" * 32), ConnectorKey("new", b"n" * 32)
 ROTATION = ((OLD, NEW), (NEW, OLD), (NEW,))
@@ -218,7 +218,7 @@ class Network:
         """Carry a request and its answer. Raises ``TimeoutError`` where one of them is lost."""
         other, news_s = self.nodes[url.split("/")[2]], caller.news_s()
         (fault,) = self.rng.choices(list(self._faults), list(self._faults.values()))
-        self.count[f"exchange {fault}".strip()] += 1
+        self.count[f"requests {fault}"] += 1
         await asyncio.sleep(self.rng.uniform(0, TRANSIT_S))
         if fault == "late":
             self.begin(self._late(other, news_s, method, body))
@@ -229,14 +229,14 @@ class Network:
         caller.learn(other.news_s())
         if answer.status == 404:
             self._refused.append(f"{caller.name} by {other.name}: {answer.body.decode()}")
-        if fault == "answer lost":
+        if fault == "without answer":
             raise TimeoutError
         return answer
 
     async def _late(self, other: Node, news_s: Mapping[str, float], method: str, body: bytes) -> None:
         await asyncio.sleep(self.rng.uniform(1.0, LATE_S))
         other.learn(news_s)
-        self.count["refused late"] += other.is_up and other.answer(method, body).status == 404
+        self.count["requests refused late"] += other.is_up and other.answer(method, body).status == 404
 
     @property
     def _up(self) -> list[Node]:
@@ -252,7 +252,7 @@ class Network:
 
     def calm(self) -> None:
         """Lose nothing more."""
-        self._faults = {"": 1}
+        self._faults = {"in time": 1}
 
     def is_agreed(self) -> bool:
         """Whether all that run see exactly the clusters that they can reach, as they are."""

@@ -38,7 +38,7 @@ COUNTED = (
     "ended: log_replaced", "ended: duplicate_id", "two leaders", "writes accepted", "writes refused",
     "writes out of order, not fenced", *CONTROLS, *REFUSALS, "topology_init", "topology_changing", "topology_changed",
     "properties_changed", "listeners failed", "listeners too late", "backlogs read",
-    "exchange", "exchange lost", "exchange late", "exchange answer lost", "refused late",
+    "requests in time", "requests lost", "requests late", "requests without answer", "requests refused late",
 )  # fmt: skip
 """Counters that must not be zero."""
 
