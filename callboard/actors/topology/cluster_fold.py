@@ -7,11 +7,12 @@ from callboard.actors.topology.reducer import NS_PER_MS, renewed, step
 from callboard.actors.topology.reporting import acknowledged
 from callboard.actors.topology.verdict import Reason, Refused, Verdict
 from callboard.messages.event import replaced
+from callboard.messages.reading import Unread
 from callboard.messages.record import Record
 from callboard.messages.topology.cluster_state import EMPTY, AckPolicy, ClusterMember, ClusterState
 from callboard.messages.topology.control_messages import AckMessage, RenewMessage
 from callboard.messages.topology.member_event import MemberEvent
-from callboard.messages.topology.reading import RECENT, Unread, read
+from callboard.messages.topology.reading import RECENT, read
 
 # All members of a process read the same records within seconds of each other, so each computes what another just did.
 _step = lru_cache(maxsize=RECENT // 4)(step)

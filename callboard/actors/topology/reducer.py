@@ -13,6 +13,7 @@ from callboard.actors.topology.proposing import propose
 from callboard.actors.topology.reporting import ack, lead, proceeded, properties, suspect
 from callboard.actors.topology.verdict import Reason, Refused, Ruling, Verdict
 from callboard.messages.event import replaced
+from callboard.messages.reading import Problem, Unread
 from callboard.messages.record import Record
 from callboard.messages.topology.cluster_state import ClusterMember, ClusterState, LogClock
 from callboard.messages.topology.control_messages import (
@@ -28,7 +29,7 @@ from callboard.messages.topology.control_messages import (
     SuspectMessage,
 )
 from callboard.messages.topology.member_event import MemberEvent
-from callboard.messages.topology.reading import Problem, Unread, read
+from callboard.messages.topology.reading import read
 from callboard.messages.topology.state_hash import state_hash
 
 NS_PER_MS = 1_000_000

@@ -7,6 +7,7 @@ from callboard.actors.topology.reducer import NS_PER_MS
 from callboard.board.topology.reading import Step
 from callboard.board.topology.wording import because, command, evidence, named, shortened
 from callboard.messages.event import replaced
+from callboard.messages.reading import Unread
 from callboard.messages.topology.cluster_state import ClusterState
 from callboard.messages.topology.control_messages import (
     AdminMessage,
@@ -17,7 +18,6 @@ from callboard.messages.topology.control_messages import (
     ProposeMessage,
     TransferCommand,
 )
-from callboard.messages.topology.reading import Unread
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

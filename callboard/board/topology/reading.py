@@ -14,6 +14,7 @@ from callboard.backends.logs.walk import WINDOW_OFFSETS, backwards, between
 from callboard.board.topology.wording import about
 from callboard.errors import OffsetOutOfRange
 from callboard.messages.headers import TIME_NS, TIME_NS_MAX
+from callboard.messages.reading import Unread
 from callboard.messages.record import Record
 from callboard.messages.topology.cluster_state import EMPTY, AckPolicy, ClusterMember, ClusterState
 from callboard.messages.topology.control_messages import (
@@ -25,7 +26,7 @@ from callboard.messages.topology.control_messages import (
     SuspectMessage,
 )
 from callboard.messages.topology.member_event import MemberEvent
-from callboard.messages.topology.reading import Unread, read
+from callboard.messages.topology.reading import read
 
 REFUSALS_MAX = 1000
 """Refused records that are remembered: the newest, since anyone may write to the log."""

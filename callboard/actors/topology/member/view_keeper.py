@@ -44,6 +44,7 @@ from callboard.actors.topology.reducer import NS_PER_MS
 from callboard.actors.topology.snapshots import begun
 from callboard.actors.topology.verdict import Reason
 from callboard.errors import LogReplaced
+from callboard.messages.reading import Unread
 from callboard.messages.record import Record
 from callboard.messages.topology.cluster_state import EMPTY, ClusterState
 from callboard.messages.topology.control_messages import SnapshotMessage
@@ -56,7 +57,7 @@ from callboard.messages.topology.member_mail import (
     TopicRead,
     WatchCluster,
 )
-from callboard.messages.topology.reading import Unread, read
+from callboard.messages.topology.reading import read
 from callboard.messages.topology.state_hash import state_hash
 
 ENSURE, REST = "ensure", "rest"

@@ -30,10 +30,11 @@ from callboard.messages.distribution.topic_messages import (
 )
 from callboard.messages.event import Event
 from callboard.messages.headers import open_record
+from callboard.messages.reading import Unread
 from callboard.messages.record import Record
 from callboard.messages.topology.control_messages import CONTROL_MESSAGES
 from callboard.messages.topology.member_event import MemberEvent
-from callboard.messages.topology.reading import Unread, read
+from callboard.messages.topology.reading import read
 
 CONTROL_TYPES = frozenset(message.__name__ for message in CONTROL_MESSAGES)
 

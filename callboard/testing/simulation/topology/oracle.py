@@ -3,6 +3,7 @@
 from typing import Any
 
 from callboard.actors.topology.verdict import Reason, Verdict
+from callboard.messages.reading import Unread
 from callboard.messages.topology.cluster_state import EMPTY, AckPolicy, ClusterMember, ClusterState
 from callboard.messages.topology.control_messages import (
     AckMessage,
@@ -14,7 +15,6 @@ from callboard.messages.topology.control_messages import (
     ProposeMessage,
 )
 from callboard.messages.topology.member_event import MemberEvent
-from callboard.messages.topology.reading import Unread
 
 COUNT_MAX = 10**15
 """More milliseconds than ever pass."""

@@ -7,6 +7,7 @@ from callboard.actors.topology.cluster_fold import ClusterFold
 from callboard.actors.topology.reducer import step
 from callboard.actors.topology.snapshots import begun
 from callboard.actors.topology.verdict import Verdict
+from callboard.messages.reading import Unread
 from callboard.messages.record import Record
 from callboard.messages.topology.cluster_state import EMPTY, ClusterMember, ClusterSettings, ClusterState
 from callboard.messages.topology.control_messages import (
@@ -27,7 +28,7 @@ from callboard.messages.topology.control_messages import (
     TransferCommand,
 )
 from callboard.messages.topology.member_event import MemberEvent
-from callboard.messages.topology.reading import Unread, read
+from callboard.messages.topology.reading import read
 from callboard.messages.topology.state_hash import state_hash
 
 LEASE_MS, GAP_MS = 10_000, 5_000

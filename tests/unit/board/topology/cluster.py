@@ -16,11 +16,12 @@ from callboard.board.connect.resources import Resources
 from callboard.board.connect.settings import BoardSettings
 from callboard.board.context import BoardContext
 from callboard.messages.headers import new_record
+from callboard.messages.reading import Unread
 from callboard.messages.record import NewRecord
 from callboard.messages.signing import SigningKey
 from callboard.messages.topics import control_topic
 from callboard.messages.topology.member_event import MemberEvent
-from callboard.messages.topology.reading import Unread, read
+from callboard.messages.topology.reading import read
 from tests.unit.actors.topology.control_topic import Topic
 
 TOPIC = control_topic()

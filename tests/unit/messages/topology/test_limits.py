@@ -7,6 +7,7 @@ import pytest
 
 from callboard.errors import Undecodable
 from callboard.messages.headers import new_record
+from callboard.messages.reading import Problem, Unread
 from callboard.messages.topology.cluster_state import EMPTY, Barrier, ClusterMember, ClusterSettings, Departed
 from callboard.messages.topology.control_messages import (
     CONTROL_MESSAGES,
@@ -26,7 +27,7 @@ from callboard.messages.topology.control_messages import (
 )
 from callboard.messages.topology.limits import check_event
 from callboard.messages.topology.member_event import MemberEvent
-from callboard.messages.topology.reading import Problem, Unread, read
+from callboard.messages.topology.reading import read
 from callboard.messages.topology.state_hash import state_hash
 
 BY: dict[str, Any] = {"instance": "host-1.example", "incarnation": "f_0", "seq": 1}
