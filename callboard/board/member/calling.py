@@ -7,6 +7,8 @@ from collections.abc import Awaitable, Callable, Coroutine
 from contextlib import suppress
 from typing import Any
 
+from callboard.logger import get_logger
+
 
 async def called(function: Callable[..., object], *arguments: object) -> object:
     """The function's result; raises what it raises.
@@ -43,6 +45,26 @@ async def _in_thread(function: Callable[..., object], arguments: tuple[object, .
 def _settle(future: "asyncio.Future[Any]", outcome: object) -> None:
     if not future.done():
         future.set_result(outcome)
+
+
+class Failures:
+    """Logs the failures of a function of the service that is called again and again: each once, until another one, or
+    until it works again.
+    """
+
+    def __init__(self, event: str) -> None:
+        self._event, self._last = event, ""
+
+    def note(self, error: Exception) -> None:
+        """It failed."""
+        reason = f"{type(error).__name__}: {error}"
+        if reason != self._last:
+            get_logger().error(self._event, reason=reason, exc_info=error)
+        self._last = reason
+
+    def end(self) -> None:
+        """It works."""
+        self._last = ""
 
 
 def running_loop() -> asyncio.AbstractEventLoop | None:

@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Mapping
 from enum import StrEnum
 
-from callboard.board.member.calling import called
+from callboard.board.member.calling import Failures, called
 from callboard.errors import Undecodable
 from callboard.logger import get_logger
 from callboard.messages.distribution.topic_messages import Pairs
@@ -42,11 +42,16 @@ class Provider:
 
     async def poll(self, interval_s: float, asked: Callable[[], None]) -> None:
         """Ask it again and again, until cancelled; ``asked`` is called after each time."""
+        failures = Failures("provider.failed")
         while True:
             try:
-                self.gave({name: await called(self.get, name) for name in self.names})
+                values = {name: await called(self.get, name) for name in self.names}
+                self.gave(values)
+                _demand_text(values)
             except Exception as error:  # noqa: BLE001 - the service's own function may fail in any way
-                get_logger().exception("provider.failed", reason=f"{type(error).__name__}: {error}")
+                failures.note(error)
+            else:
+                failures.end()
             asked()
             await asyncio.sleep(interval_s)
 
@@ -81,6 +86,16 @@ class PropertySources:
         self.left_out = left_out
         return chosen
 
+    def lack_own(self, present: Mapping[str, str]) -> bool:
+        """Whether the instance, with the ``present`` properties, does not yet have what the service's own properties
+        demand. What its providers give may have changed again when it is written.
+        """
+        put, unset = changes(present, self.wanted())
+        theirs = {name for each in self.providers for name in each.names}
+        return not theirs.issuperset(unset) or any(
+            name not in theirs or value == self.own.values.get(name) for name, value in put
+        )
+
     @property
     def pairs(self) -> Pairs:
         """The same, as it is written."""
@@ -91,6 +106,12 @@ def changes(present: Mapping[str, str], wanted: Mapping[str, str]) -> tuple[Pair
     """What to set and what to unset, for the instance to have the wanted properties; both are empty for nothing."""
     new = [(name, value) for name, value in wanted.items() if present.get(name) != value]
     return tuple(sorted(new)), tuple(sorted(set(present) - set(wanted)))
+
+
+def _demand_text(values: Mapping[str, object]) -> None:
+    for name, value in values.items():
+        if not isinstance(value, str | None):
+            raise TypeError(f"the property {name} is left out: {value!r:.80} is not text")
 
 
 def _demand_size(name: str, value: str) -> None:

@@ -8,10 +8,10 @@ from enum import StrEnum
 from callboard.actors.topology.announcements.remote_cluster import RemoteCluster, RemoteInstance
 from callboard.actors.topology.cluster_view import ClusterView, Instance, view_of
 from callboard.actors.topology.member import MemberSettings
+from callboard.board.member.calling import Failures
 from callboard.door.boards import plain_function
 from callboard.door.rules import checked, instance_of, several
 from callboard.errors import RequestRefused
-from callboard.logger import get_logger
 from callboard.messages.event import replaced
 from callboard.messages.topology.cluster_state import EMPTY, ClusterMember, ClusterState
 from callboard.messages.topology.connector_limits import CLUSTERS_MAX
@@ -111,13 +111,16 @@ def alone(its: MemberSettings) -> TopologyView:
 def last_good(remote: Callable[[], Iterable[RemoteCluster]]) -> Callable[[], tuple[RemoteCluster, ...]]:
     """The service's function, but with its former clusters if it fails or gives anything else."""
     known: tuple[RemoteCluster, ...] = ()
+    failures = Failures("remote.failed")
 
     def get() -> tuple[RemoteCluster, ...]:
         nonlocal known
         try:
             known = several(instance_of(RemoteCluster), CLUSTERS_MAX)(remote())
         except Exception as error:  # noqa: BLE001 - it may fail in any way
-            get_logger().exception("remote.failed", reason=f"{type(error).__name__}: {error}")
+            failures.note(error)
+        else:
+            failures.end()
         return known
 
     return get

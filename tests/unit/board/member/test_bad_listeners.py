@@ -3,6 +3,7 @@
 import asyncio
 import json
 import threading
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -198,6 +199,36 @@ def test_properties_are_written_only_when_they_change_and_go_with_their_provider
         assert await written(cluster) == 3
 
     run(scenario, tmp_path)
+
+
+def test_properties_are_set_although_a_provider_gives_another_value_each_time(tmp_path: Path) -> None:
+    async def scenario(cluster: Cluster) -> None:
+        member, numbers = await cluster.add("a"), count()
+        member.add_provider(["load", "shared"], lambda _: str(next(numbers)), ranking=-1)
+        await member.settled()
+        for number in range(3):
+            await member.set_properties({"x": str(number), "shared": "mine"}, timeout_s=10)
+            now = member.topology().local_instance.properties
+            assert (now["x"], now["shared"]) == (str(number), "mine")
+
+    run(scenario, tmp_path)
+
+
+def test_a_provider_that_keeps_failing_is_logged_once(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    async def scenario(cluster: Cluster) -> None:
+        member, calls = await cluster.add("a"), list[str]()
+
+        def number(name: str) -> Any:
+            calls.append(name)
+            return 5
+
+        member.add_provider(["number"], number)
+        await eventually(lambda: len(calls) > 3)
+        assert member.topology().local_instance.properties == {}
+
+    run(scenario, tmp_path)
+    assert "the property number is left out: 5 is not text" in caplog.text
+    assert caplog.text.count("provider.failed") == 1
 
 
 @pytest.mark.proves("T41")
