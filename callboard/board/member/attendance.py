@@ -137,6 +137,11 @@ class Attendance:
         return found if found is not None and found.life == self.settings.life else None
 
     @property
+    def has_own_properties(self) -> bool:
+        """Whether the service's own properties are on the log."""
+        return (me := self.me) is not None and not self._sources.lack_own(dict(me.properties))
+
+    @property
     def standing(self) -> bool:
         """Whether this process may count on its lease now; a forked child may not."""
         return self.news.standing_until_ms > self._now_ms() and os.getpid() == self._process

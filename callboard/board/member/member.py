@@ -217,11 +217,7 @@ class Member:
         attendance = self._running()
         self._sources.own.gave(taken)
         attendance.dispatch.pump()
-
-        def are_written() -> bool:
-            return (me := attendance.me) is not None and not self._sources.lack_own(dict(me.properties))
-
-        await attendance.wait(are_written, timeout_s, "changed")
+        await attendance.wait(lambda: attendance.has_own_properties, timeout_s, "changed")
 
     def add_provider(self, names: Iterable[str], get: Get, *, ranking: int = 0) -> Provider:
         """Have the function give properties: it is asked for each name, now and with every renewal.
