@@ -17,14 +17,18 @@ from tests.tidy.sources import ROOT
 DEADLINE_S = 60.0
 """For what takes a few seconds on an idle machine."""
 POLL_S = 0.02
+BRIEF_S = 2.5
+"""A lease that ends within a test."""
+LONG_S = 60.0
+"""A lease that a busy machine cannot miss, where nobody is to lose it."""
 
 
 class Service:
     """A process of ``telling_service``."""
 
-    def __init__(self, log: str, folder: Path, instance: str, said: Path, **environ: str) -> None:
+    def __init__(self, log: str, folder: Path, options: dict[str, Any], said: Path, **environ: str) -> None:
         self.name, self._said = said.stem, said
-        command = [sys.executable, "-m", "tests.chaos.faults.telling_service", log, str(folder), instance]
+        command = [sys.executable, "-m", "tests.chaos.faults.telling_service", log, str(folder), json.dumps(options)]
         clean = {name: value for name, value in os.environ.items() if not name.startswith("CALLBOARD_")}
         with said.open("ab") as out, said.with_suffix(".log").open("ab") as logged:
             self._process = subprocess.Popen(command, cwd=ROOT, env=clean | environ, stdout=out, stderr=logged)
@@ -72,12 +76,13 @@ class Services:
     """Starts services that share a log, and ends them."""
 
     def __init__(self, folder: Path, log: str) -> None:
-        self._folder, self.log = folder, log
+        self._folder, self.log, self.lease_s = folder, log, BRIEF_S
         self.all: list[Service] = []
 
     def start(self, instance: str = "", folder: Path | None = None, **environ: str) -> Service:
         said = self._folder / f"{len(self.all)}.said"
-        service = Service(self.log, folder or self._folder, instance, said, **environ)
+        options = {"lease_s": self.lease_s, "renew_s": 0.5} | ({"instance": instance} if instance else {})
+        service = Service(self.log, folder or self._folder, options, said, **environ)
         self.all.append(service)
         return service
 

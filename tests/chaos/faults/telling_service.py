@@ -1,4 +1,4 @@
-"""A service that tells what becomes of its membership, as a process of its own: ``telling_service LOG FOLDER [ID]``.
+"""A service that tells what becomes of its membership, as a process of its own: ``telling_service LOG FOLDER OPTIONS``.
 
 It writes a line of JSON for each thing that happens. SIGUSR1 blocks its event loop until there is a file ``released``
 in the folder.
@@ -33,12 +33,11 @@ def block(released: Path) -> None:
     released.unlink()
 
 
-async def main(log: str, folder: Path, instance: str = "") -> None:
+async def main(log: str, folder: Path, options: Any) -> None:
     board = Callboard(log, blobs="./blobs", base=folder)
     asyncio.get_running_loop().add_signal_handler(signal.SIGUSR1, block, folder / "released")
-    options: Any = {"instance": instance} if instance else {}
     try:
-        async with board, board.member(profile="fast", min_event_delay_s=0, **options) as member:
+        async with board, board.member(min_event_delay_s=0, **options) as member:
             tell("started", instance=member.topology().local_instance.instance)
             member.add_listener(told)
             while True:
@@ -53,4 +52,4 @@ async def main(log: str, folder: Path, instance: str = "") -> None:
 
 
 if __name__ == "__main__":
-    asyncio.run(main(sys.argv[1], Path(sys.argv[2]), *sys.argv[3:]))
+    asyncio.run(main(sys.argv[1], Path(sys.argv[2]), json.loads(sys.argv[3])))

@@ -12,7 +12,7 @@ import pytest
 from callboard import Callboard
 from callboard.messages.record import NewRecord
 from callboard.messages.topics import control_topic
-from tests.chaos.faults.services import Services
+from tests.chaos.faults.services import LONG_S, Services
 
 
 @pytest.fixture
@@ -48,6 +48,7 @@ def moved_away(folder: Path) -> Iterator[None]:
 def test_without_their_log_members_stop_and_with_it_they_go_on_in_the_same_view(
     strike: Callable[[Path], AbstractContextManager[None]], why: str, services: Services, tmp_path: Path
 ) -> None:
+    services.lease_s = 5.0  # all are to renew in time once the log is back
     a, b = services.pair()
     led, epoch = a.last("leads"), a.last("topology_changed")["epoch"]
 
@@ -101,6 +102,7 @@ def test_an_older_copy_restored_under_running_members_ends_them_before_others_st
 def test_a_record_of_a_newer_major_version_ends_the_members_and_those_that_start_and_says_what_to_do(
     services: Services, tmp_path: Path
 ) -> None:
+    services.lease_s = LONG_S
     a, b = services.pair()
 
     async def append() -> None:

@@ -10,9 +10,7 @@ import pytest
 
 from callboard.board.member.identity import FILE
 from tests import stepped_clock
-from tests.chaos.faults.services import Service, Services
-
-LEASE_S = 2.5
+from tests.chaos.faults.services import BRIEF_S, LONG_S, Service, Services
 
 
 @pytest.fixture
@@ -22,6 +20,7 @@ def services(tmp_path: Path) -> Iterator[Services]:
 
 
 def test_a_second_process_under_the_id_of_one_that_runs_is_refused_and_changes_nothing(services: Services) -> None:
+    services.lease_s = LONG_S
     a, b = services.pair()
 
     second = services.start("a")
@@ -95,7 +94,7 @@ def test_jumps_of_the_clock_that_dates_the_records_change_no_view(services: Serv
     told = len(a.told)
     for by in ("+1d", "-1h"):
         stepped_clock.step(clock, by)
-        pass_s(services, LEASE_S)
+        pass_s(services, BRIEF_S)
     assert (a.leads, len(a.told)) == (True, told)
 
     a.kill()
@@ -110,7 +109,7 @@ def test_a_lone_member_goes_on_after_each_fault(services: Services, tmp_path: Pa
     a = services.start("a")
     services.until(lambda: a.leads)
     a.signal(signal.SIGSTOP)
-    pass_s(services, LEASE_S)
+    pass_s(services, BRIEF_S)
     a.signal(signal.SIGCONT)
     services.until(lambda: leads_again(a))
     first, second = (each["epoch"] for each in a.told if each["what"] == "leads")
