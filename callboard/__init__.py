@@ -23,8 +23,9 @@ if TYPE_CHECKING:
     from callboard.board.connect.subscriber_options import SubscriberOptions
     from callboard.board.jobs.board_jobs import BoardJobs, JobPage
     from callboard.board.jobs.job import Job
-    from callboard.board.jobs.new_job import NewJob
+    from callboard.board.jobs.new_job import NewJob, NewJobOptions
     from callboard.board.jobs.queues import QueueOptions, QueueState
+    from callboard.board.jobs.registry import DefinedJob, JobRegistry
     from callboard.board.jobs.running import RunningJob
     from callboard.board.jobs.worker import Worker
     from callboard.board.member.differences import InstancesDiff, diff
@@ -117,19 +118,19 @@ __all__ = [
     "BlobCollection", "BlobDamaged", "BlobError", "BlobMissing", "BlobUnavailable", "BoardEvent", "BoardJobs",
     "BoardStatus", "Callboard", "CallboardError", "CancelJob", "Change", "Changes", "ClusterChange",
     "ClusterCommandOptions", "ClusterCommandResult", "ClusterReport", "ClusterSettingsChange", "ClusterView",
-    "CohortQueue", "CommandOptions", "CommandResult", "ConfigError", "DiscoveryMessage", "Explanation",
-    "ExtraMissing", "FailedPackage", "Fence", "GatePolicy", "Health", "HeldUp", "Hook", "HookCall", "HookFailed",
-    "Instance", "InstancesDiff", "Job", "JobPage", "JobState", "Kind", "LeaderLease", "LeaderReplaced",
-    "LeadershipLost", "LogError", "LogLine", "LogReplaced", "LogUnavailable", "Member", "MemberOptions",
-    "MemberReport", "MembershipEnded", "NameLapsed", "NewJob", "NotAllImported", "NotAnswered", "NotImported",
-    "NotSupported", "OffsetOutOfRange", "Package", "PackageCorrupt", "PackageError", "PackageRefused", "Page",
-    "Provider", "Publisher", "PublisherStatus", "Publishing", "QueueOptions", "QueueOrder", "QueueState",
-    "QueueView", "QueuedPackage", "RecordTooLarge", "Remedy", "RemoteCluster", "RemoteInstance", "Repair",
-    "RepositoryBusy", "RepositoryError", "RepositoryOccupied", "RepositoryUnavailable", "RequestOptions",
-    "RequestRefused", "Retention", "RetentionGate", "RetryJob", "RootFilled", "RunningJob", "SchemaTooNew",
-    "SigningKey", "Subscriber", "SubscriberOptions", "SubscriberStatus", "SubscriberStuck", "SubscriberTaken",
-    "Token", "TopicMissing", "Topology", "TopologyEvent", "TopologyEventKind", "TopologyView", "Trouble",
-    "Undecodable", "Verified", "ViewExplanation", "WellKnownProperty", "Worker", "diff",
+    "CohortQueue", "CommandOptions", "CommandResult", "ConfigError", "DefinedJob", "DiscoveryMessage",
+    "Explanation", "ExtraMissing", "FailedPackage", "Fence", "GatePolicy", "Health", "HeldUp", "Hook", "HookCall",
+    "HookFailed", "Instance", "InstancesDiff", "Job", "JobPage", "JobRegistry", "JobState", "Kind", "LeaderLease",
+    "LeaderReplaced", "LeadershipLost", "LogError", "LogLine", "LogReplaced", "LogUnavailable", "Member",
+    "MemberOptions", "MemberReport", "MembershipEnded", "NameLapsed", "NewJob", "NewJobOptions", "NotAllImported",
+    "NotAnswered", "NotImported", "NotSupported", "OffsetOutOfRange", "Package", "PackageCorrupt", "PackageError",
+    "PackageRefused", "Page", "Provider", "Publisher", "PublisherStatus", "Publishing", "QueueOptions",
+    "QueueOrder", "QueueState", "QueueView", "QueuedPackage", "RecordTooLarge", "Remedy", "RemoteCluster",
+    "RemoteInstance", "Repair", "RepositoryBusy", "RepositoryError", "RepositoryOccupied", "RepositoryUnavailable",
+    "RequestOptions", "RequestRefused", "Retention", "RetentionGate", "RetryJob", "RootFilled", "RunningJob",
+    "SchemaTooNew", "SigningKey", "Subscriber", "SubscriberOptions", "SubscriberStatus", "SubscriberStuck",
+    "SubscriberTaken", "Token", "TopicMissing", "Topology", "TopologyEvent", "TopologyEventKind", "TopologyView",
+    "Trouble", "Undecodable", "Verified", "ViewExplanation", "WellKnownProperty", "Worker", "diff",
 ]  # fmt: skip
 
 _MODULES = {
@@ -147,8 +148,9 @@ _MODULES = {
     "callboard.board.connect.subscriber_options": "SubscriberOptions",
     "callboard.board.jobs.board_jobs": "BoardJobs JobPage",
     "callboard.board.jobs.job": "Job",
-    "callboard.board.jobs.new_job": "NewJob",
+    "callboard.board.jobs.new_job": "NewJob NewJobOptions",
     "callboard.board.jobs.queues": "QueueOptions QueueState",
+    "callboard.board.jobs.registry": "DefinedJob JobRegistry",
     "callboard.board.jobs.running": "RunningJob",
     "callboard.board.jobs.worker": "Worker",
     "callboard.board.member.differences": "InstancesDiff diff",

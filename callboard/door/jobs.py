@@ -130,6 +130,11 @@ def new_job(**given: Any) -> dict[str, Any]:
     return checked(RequestRefused, NEW_JOB, given)
 
 
+def definition(**given: Any) -> dict[str, Any]:
+    """The topic, or pattern, and the options of a job that a module defines. Raises ``ConfigError``."""
+    return checked(ConfigError, {**NEW_JOB, "topic": pattern}, given)
+
+
 def queue(**given: Any) -> dict[str, Any]:
     """The settings of a queue. Raises ``RequestRefused``."""
     return checked(RequestRefused, QUEUE, given)

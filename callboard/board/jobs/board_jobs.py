@@ -10,7 +10,7 @@ from callboard.board.connect.user import current_user
 from callboard.board.context import BoardContext
 from callboard.board.jobs.adding import JobAdder
 from callboard.board.jobs.job import Job
-from callboard.board.jobs.new_job import NewJob
+from callboard.board.jobs.new_job import NewJob, NewJobOptions
 from callboard.board.jobs.queues import QueueOptions, QueueState, queue_settings, queue_states
 from callboard.board.jobs.reading import JobReading
 from callboard.board.jobs.running import Handlers
@@ -47,7 +47,7 @@ class BoardJobs:
         self._board = board
         self._topic = job_topic(board.settings.prefix)
 
-    async def add(self, topic: str, payload: object = None, **options: Any) -> Job:
+    async def add(self, topic: str, payload: object = None, **options: Unpack[NewJobOptions]) -> Job:
         """Add a job; returns it once the log has it.
 
         The options are those of ``NewJob``. If another job has the same ``unique`` key, that one is returned.
@@ -113,9 +113,9 @@ class BoardJobs:
         """A worker that runs jobs in this process, as a member of the cluster; not yet started.
 
         Args:
-            functions: by topic or pattern of topics. Each gets the payload and, if it takes a second argument, the
-                ``RunningJob``; its result is that of the job. A coroutine function runs on the event loop, any other
-                in a thread.
+            functions: by topic or pattern of topics; or a ``JobRegistry``. Each gets the payload, as the pydantic model
+                that annotates its first argument, if one does; and the ``RunningJob``, if it takes a second one. Its
+                result is that of the job. A coroutine function runs on the event loop, any other in a thread.
             slots: how many jobs run at a time.
             drain_s: seconds that ``stop`` waits for those that run.
             **options: of the member, see ``MemberOptions``.

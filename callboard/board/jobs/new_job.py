@@ -2,6 +2,7 @@
 
 import json
 from dataclasses import dataclass
+from typing import TypedDict
 
 from callboard.errors import RequestRefused
 from callboard.messages.jobs.job_messages import QUEUE_DECIDES, JobOptions
@@ -10,13 +11,26 @@ Json = None | bool | int | float | str | list["Json"] | dict[str, "Json"]
 """What JSON can hold."""
 
 
+class NewJobOptions(TypedDict, total=False):
+    """The options of a job, with the meaning and the defaults of ``NewJob``."""
+
+    delay_s: float
+    priority: int
+    lane: str
+    unique: str
+    unique_s: float
+    retries: int | None
+    timeout_s: float
+    title: str
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NewJob:
     """A job to add.
 
     Args:
         topic: what to do, such as ``mail/send``: it selects the queue, and the function that a worker runs.
-        payload: anything that JSON can hold; or bytes, passed on as they are.
+        payload: anything that JSON can hold; a pydantic model; or bytes, passed on as they are.
         delay_s: seconds until it is due.
         priority: -100 to 100; of all jobs that are due, the highest is started first.
         lane: jobs of a lane run one after another, in the order in which they were added or became due.
@@ -60,6 +74,8 @@ def encoded(payload: object) -> bytes:
     if isinstance(payload, bytes):
         return payload
     try:
+        if hasattr(payload, "model_dump_json"):  # pydantic's, which is slow to import
+            return str(payload.model_dump_json()).encode()
         return json.dumps(payload, allow_nan=False, separators=(",", ":")).encode()
     except (TypeError, ValueError, RecursionError) as error:
         raise RequestRefused(f"the payload cannot be JSON: {error}; use only what JSON can hold, or bytes") from error

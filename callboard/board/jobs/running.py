@@ -2,14 +2,17 @@
 
 import asyncio
 import inspect
-import json
 import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from inspect import Parameter
 from typing import Any
 
 from callboard.actors.jobs.topics import matched
+from callboard.board.jobs.job import decoded
 from callboard.board.jobs.new_job import encoded
+from callboard.board.jobs.registry import DefinedJob
+from callboard.board.jobs.signatures import parameters, payload_model
 from callboard.errors import CallboardError, CancelJob, ConfigError, RetryJob
 from callboard.messages.jobs.job_mail import LeasedJob
 from callboard.messages.jobs.job_messages import JobEnd, Outcome
@@ -52,8 +55,24 @@ class Ending:
         return None
 
 
+class Handler:
+    """A service's function, and what it takes. Raises ``ConfigError`` if that cannot be known."""
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        self.function = function = function.function if isinstance(function, DefinedJob) else function
+        self.is_async = inspect.iscoroutinefunction(function)
+        self.model = payload_model(function)
+        kinds = [each.kind for each in parameters(function)]
+        self._count = 2 if Parameter.VAR_POSITIONAL in kinds else len(kinds[:2])
+
+    def arguments(self, payload: bytes, running: RunningJob) -> tuple[object, ...]:
+        """What the function is called with. Raises ``ValueError`` if the payload does not fit its model."""
+        value = decoded(payload) if self.model is None else self.model.model_validate_json(payload)
+        return (value, running)[: self._count]
+
+
 class Handlers:
-    """The service's functions, by patterns of topics."""
+    """The service's functions, by patterns of topics. Raises ``ConfigError`` for what is no pattern or function."""
 
     def __init__(self, functions: Mapping[str, Callable[..., Any]]) -> None:
         for pattern, function in functions.items():
@@ -61,32 +80,28 @@ class Handlers:
                 raise ConfigError(f"{pattern!r:.80} is no pattern of topics; write 'a/b', 'a/*', 'a/**' or '**'")
             if not callable(function):
                 raise ConfigError(f"the job {pattern!r} has {function!r:.80}, which is no function")
-        self._functions = dict(functions)
+        self._handlers = {pattern: Handler(function) for pattern, function in functions.items()}
 
     @property
     def patterns(self) -> tuple[str, ...]:
         """The topics that have a function."""
-        return tuple(self._functions)
+        return tuple(self._handlers)
 
-    def of(self, topic: str) -> Callable[..., Any] | None:
+    def of(self, topic: str) -> Handler | None:
         """The function of the most specific pattern that matches."""
-        found = [(match.rank, pattern) for pattern in self._functions if (match := matched(pattern, topic))]
-        return self._functions[max(found)[1]] if found else None
+        found = [(match.rank, pattern) for pattern in self._handlers if (match := matched(pattern, topic))]
+        return self._handlers[max(found)[1]] if found else None
 
 
-async def run(function: Callable[..., Any], leased: LeasedJob, running: RunningJob) -> Ending:
+async def run(handler: Handler, leased: LeasedJob, running: RunningJob) -> Ending:
     """Run the job. Raises nothing, unless it is cancelled for another reason than that the job is to stop."""
     try:
-        payload = json.loads(leased.payload) if leased.payload else None
-    except ValueError:
-        payload = leased.payload
-    arguments = (payload, running)[: _parameters(function)]
-    try:
+        arguments = handler.arguments(leased.payload, running)
         async with asyncio.timeout(leased.timeout_ms / 1000 or None):
-            if inspect.iscoroutinefunction(function):
-                value = await function(*arguments)
+            if handler.is_async:
+                value = await handler.function(*arguments)
             else:
-                value = await asyncio.to_thread(function, *arguments)
+                value = await asyncio.to_thread(handler.function, *arguments)
         return Ending(Outcome.SUCCEEDED, result=encoded(value) if value is not None else b"")
     except RetryJob as error:
         delay_ms = -1 if error.delay_s is None else int(error.delay_s * 1000)
@@ -103,11 +118,3 @@ async def run(function: Callable[..., Any], leased: LeasedJob, running: RunningJ
         if isinstance(error, TimeoutError) and leased.timeout_ms:
             text = f"it took longer than {leased.timeout_ms / 1000:g} s"
         return Ending(outcome, text[:TEXT_MAX])
-
-
-def _parameters(function: Callable[..., Any]) -> int:
-    """How many arguments the function takes by position, 2 at most."""
-    parameters = inspect.signature(function).parameters.values()
-    if any(each.kind is each.VAR_POSITIONAL for each in parameters):
-        return 2
-    return min(2, sum(each.kind in (each.POSITIONAL_ONLY, each.POSITIONAL_OR_KEYWORD) for each in parameters))

@@ -1,7 +1,6 @@
 """A worker: runs jobs in this process, which is a member of the cluster for as long."""
 
 import asyncio
-import inspect
 from collections.abc import Iterable
 from contextlib import suppress
 from types import TracebackType
@@ -118,8 +117,8 @@ class Worker:
         self._reported.set()
         for job in work.stopping:
             self._known[job].stopping.set()
-            function = self._handlers.of(self._known[job].topic)
-            if inspect.iscoroutinefunction(function) and job in self._tasks:
+            handler = self._handlers.of(self._known[job].topic)
+            if handler is not None and handler.is_async and job in self._tasks:
                 self._tasks[job].cancel()
         for leased in work.leased:
             self._known[leased.job] = running = RunningJob(leased.job, leased.topic, leased.attempt)
@@ -127,13 +126,13 @@ class Worker:
 
     async def _run(self, leased: LeasedJob, running: RunningJob) -> None:
         async with self._turns:
-            function = self._handlers.of(leased.topic)
-            if function is None or self._stopping:
+            handler = self._handlers.of(leased.topic)
+            if handler is None or self._stopping:
                 self._end(leased.job, Ending(Outcome.RETURNED), 0)
                 return
             loop = asyncio.get_running_loop()
             begun = loop.time()
-            ending = await run(function, leased, running)
+            ending = await run(handler, leased, running)
         self._end(leased.job, ending, int((loop.time() - begun) * 1000))
 
     def _end(self, job: int, ending: Ending, run_ms: int) -> None:
