@@ -2,7 +2,8 @@
 
 from functools import lru_cache
 
-from callboard.actors.topology.lease_clock import ticked
+from callboard.actors.topology.joining import in_force
+from callboard.actors.topology.lease_clock import RunningClock
 from callboard.actors.topology.reducer import NS_PER_MS, renewed, step
 from callboard.actors.topology.reporting import acknowledged
 from callboard.actors.topology.verdict import Reason, Refused, Verdict
@@ -20,6 +21,12 @@ _renewed = lru_cache(maxsize=RECENT)(renewed)
 _acknowledged = lru_cache(maxsize=RECENT)(acknowledged)
 
 
+def forget() -> None:
+    """Forget what was computed: the rules are others, as in a test."""
+    for kept in (_step, _renewed, _acknowledged):
+        kept.cache_clear()
+
+
 class ClusterFold:
     """The fold of a topic up to some record. It computes what ``reducer.fold`` does, several times as fast.
 
@@ -34,7 +41,7 @@ class ClusterFold:
         self._continue(state)
 
     def _continue(self, state: ClusterState) -> None:
-        self._state, self._offset, self._clock = state, state.offset, state.clock
+        self._state, self._offset, self._clock = state, state.offset, RunningClock(state.clock)
         self._members = list(state.members)
         self._missing = -1  # acknowledgements; not counted yet
         self._renewals = dict[str, tuple[RenewMessage, int]]()  # by instance, with the time on the lease clock
@@ -49,7 +56,7 @@ class ClusterFold:
             for instance in list(self._renewals):
                 self._renew(self._places[instance])
             members = tuple(self._members)
-            self._state = replaced(self._state, offset=self._offset, clock=self._clock, members=members)
+            self._state = replaced(self._state, offset=self._offset, clock=self._clock.clock, members=members)
         return self._state
 
     @property
@@ -68,14 +75,13 @@ class ClusterFold:
 
     def step(self, offset: int, time_ms: int, event: MemberEvent | Unread) -> Verdict:
         """Like ``see``, for a decoded record."""
-        if isinstance(event, RenewMessage | AckMessage) and (place := self._sender(offset, event)) >= 0:
-            if isinstance(event, RenewMessage):
-                self._pass(offset, time_ms)
-                self._renewals[event.instance] = event, self._clock.now_ms
-                return self._verdict(Reason.ACCEPTED, "")
-            if self._count_missing() != 1:
-                self._pass(offset, time_ms)
-                return self._acknowledge(place, event)
+        if isinstance(event, RenewMessage) and self._sender(offset, event) >= 0:
+            self._pass(offset, time_ms)
+            self._renewals[event.instance] = event, self._clock.now_ms
+            return self._verdict(Reason.ACCEPTED)
+        if isinstance(event, AckMessage) and (place := self._sender(offset, event)) >= 0 and self._count_missing() != 1:
+            self._pass(offset, time_ms)
+            return self._acknowledge(place, event)
         state, verdict = _step(self.state, offset, time_ms, event)
         self._continue(state)
         return verdict
@@ -94,7 +100,8 @@ class ClusterFold:
         return place if last.incarnation == event.incarnation and last.seq < event.seq else -1
 
     def _pass(self, offset: int, time_ms: int) -> None:
-        self._offset, self._clock = offset, ticked(self._clock, self._state.settings, time_ms)
+        self._offset = offset
+        self._clock.tick(in_force(self._state), time_ms)
 
     def _renew(self, place: int) -> ClusterMember:
         """Apply the collected renewal of the member at this place."""
@@ -110,12 +117,13 @@ class ClusterFold:
             return self._verdict(*acked)
         self._members[place] = acked
         self._missing -= 1
-        return self._verdict(Reason.ACCEPTED, "")
+        return self._verdict(Reason.ACCEPTED)
 
     def _count_missing(self) -> int:
         if self._missing < 0:
             self._missing = sum(each.acked != self.epoch for each in self._members)
         return self._missing
 
-    def _verdict(self, reason: Reason, detail: str) -> Verdict:
-        return Verdict(self._offset, reason, detail, self._state.view.epoch, self._state.view.settled)
+    def _verdict(self, reason: Reason, detail: str = "") -> Verdict:
+        view = self._state.view
+        return Verdict(self._offset, reason, detail, view.epoch, view.settled)

@@ -5,6 +5,7 @@ from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from typing import Any
 
+from callboard.actors.topology.cluster_fold import forget
 from callboard.testing.simulation.planted import (
     cluster_fold,
     commands,
@@ -62,5 +63,9 @@ def hunt(name: str, run_seed: Callable[[int], Any], seeds: Iterable[int] = range
 def planted(name: str) -> Iterator[None]:
     """Plant this bug in the code, in this process."""
     bug: AbstractContextManager[None] = (BUGS | CLUSTER_BUGS)[name].applied()
-    with bug:
-        yield
+    forget()
+    try:
+        with bug:
+            yield
+    finally:
+        forget()
