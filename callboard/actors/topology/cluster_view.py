@@ -67,14 +67,12 @@ class ClusterView:
 
 
 def essence(state: ClusterState) -> tuple[object, ...]:
-    """What makes a difference: all but leases and loads, which change with every renewal."""
+    """What of the state is shown, except leases and loads, which change with every renewal."""
     members = [  # a flat list, because a tuple of each member would keep the garbage collector busy
         trait
         for it in state.members
-        for trait in (
-            it.instance, it.incarnation, it.properties_offset, it.draining, it.suspected_by, it.health, it.acked
-        )
-    ]  # fmt: skip
+        for trait in (it.instance, it.incarnation, it.properties_offset, it.draining, it.suspected_by, it.health)
+    ]
     return state.view, state.settings, state.frozen, state.stopped, *members
 
 

@@ -21,6 +21,8 @@ class Difference(IntEnum):
 
 def difference(one: TopologyView, other: TopologyView) -> Difference:
     """How the views differ. Health, load and silence do not count: they change with every renewal."""
+    if one.local_cluster is other.local_cluster and one.remote == other.remote:  # as after nearly every renewal
+        return Difference.NONE
     if _shape(one) != _shape(other):
         return Difference.TOPOLOGY
     return Difference.NONE if _traits(one) == _traits(other) else Difference.PROPERTIES

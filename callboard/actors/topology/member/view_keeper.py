@@ -188,11 +188,12 @@ class ViewKeeper:
         )
 
     def _essence(self, news: ClusterNews) -> tuple[object, ...]:
-        """What makes a difference: all but the renewals of others."""
+        """What makes a difference: all but the renewals and acknowledgements of others."""
         state, me = news.state, self._settings.instance
         own = state.member(me)
-        standing = news.standing_until_ms, news.problem, news.detail, own.seq if own else -1
-        return news.log_id, standing, suspects(state, me), essence(state)
+        said = (own.seq, own.acked) if own else ()
+        standing = news.standing_until_ms, news.problem, news.detail
+        return news.log_id, standing, said, suspects(state, me), essence(state)
 
     # The topic.
 
