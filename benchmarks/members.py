@@ -1,4 +1,8 @@
-"""Members of a cluster in their own processes, for the benchmarks of clusters. Each reports what it saw, and when."""
+"""Members of a cluster in processes, for the benchmarks of clusters. Each reports what it saw, and when.
+
+In a process of several members, each has its own handle on the log, and reads, decodes and judges every record, as in a
+process of its own; ``together``, they are on one board and share what they read, as in a service with several members.
+"""
 
 import asyncio
 import time
@@ -11,6 +15,9 @@ from pathlib import Path
 from typing import Any, NamedTuple, Self
 
 from callboard import Callboard, LeadershipLost, Member, TopologyEvent, TopologyEventKind
+from callboard.actors.topology import cluster_fold, reducer, reporting, snapshots
+from callboard.actors.topology.member import view_keeper
+from callboard.messages.topology.reading import read
 
 SPAWN = get_context("spawn")
 LEADS = "leads"
@@ -33,11 +40,11 @@ class Seen(NamedTuple):
 class Process:
     """A process with these members."""
 
-    def __init__(self, log: str, folder: Path, names: list[str], options: dict[str, Any]) -> None:
+    def __init__(self, log: str, folder: Path, names: list[str], options: dict[str, Any], *, together: bool) -> None:
         self.names = names
         self.ear, told = SPAWN.Pipe(duplex=False)
         stop, self._stop = SPAWN.Pipe(duplex=False)
-        self.process = SPAWN.Process(target=_run, args=(log, folder, names, options, told, stop), daemon=True)
+        self.process = SPAWN.Process(target=_run, args=(log, folder, names, options, together, told, stop), daemon=True)
         self.process.start()
         told.close()
 
@@ -58,8 +65,10 @@ class Process:
 class Cluster:
     """The processes of one cluster, one for each group of members."""
 
-    def __init__(self, log: str, folder: Path, groups: list[list[str]], **options: Any) -> None:
-        self.processes = [Process(log, folder, names, options) for names in groups]
+    def __init__(
+        self, log: str, folder: Path, groups: list[list[str]], *, together: bool = False, **options: Any
+    ) -> None:
+        self.processes = [Process(log, folder, names, options, together=together) for names in groups]
         self._running = {each.ear: each for each in self.processes}
         self._gone: list[Process] = []
         self.seen: list[Seen] = []
@@ -127,11 +136,15 @@ class Cluster:
                 del self._running[ear]  # type: ignore[arg-type]
 
 
-def _run(log: str, folder: Path, names: list[str], options: dict[str, Any], told: Connection, stop: Connection) -> None:
+def _run(
+    log: str, folder: Path, names: list[str], options: dict[str, Any], together: bool,
+    told: Connection, stop: Connection,
+) -> None:  # fmt: skip
     async def main() -> None:
         async with AsyncExitStack() as stack:
             for number, name in enumerate(names, 1):
-                board = await stack.enter_async_context(Callboard(log, blobs="./blobs", base=folder))
+                if number == 1 or not together:
+                    board = await stack.enter_async_context(Callboard(log, blobs="./blobs", base=folder))
                 member = board.member(instance=name, **options)
                 member.add_listener(partial(_tell, told, name))
                 await stack.enter_async_context(member)
@@ -140,7 +153,16 @@ def _run(log: str, folder: Path, names: list[str], options: dict[str, Any], told
                     await member.settled(timeout_s=MET_S)
             await asyncio.to_thread(stop.recv)
 
+    if not together:
+        _keep_apart()
     asyncio.run(main())
+
+
+def _keep_apart() -> None:
+    """Have members share nothing that they compute."""
+    for module in (cluster_fold, snapshots, view_keeper):
+        vars(module)["read"] = read.__wrapped__
+    vars(cluster_fold).update(_step=reducer.step, _renewed=reducer.renewed, _acknowledged=reporting.acknowledged)
 
 
 async def _tell(told: Connection, name: str, event: TopologyEvent) -> None:
