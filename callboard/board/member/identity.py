@@ -70,8 +70,9 @@ class Identity:
             kept = {"instance": self.instance, "incarnation": incarnation, "place": _place(self._descriptor)}
             try:
                 os.lseek(self._descriptor, 0, os.SEEK_SET)
-                os.ftruncate(self._descriptor, 0)
-                write_all(self._descriptor, json.dumps(kept).encode())
+                text = json.dumps(kept).encode()
+                write_all(self._descriptor, text)
+                os.ftruncate(self._descriptor, len(text))  # not before, as the disk may be full
                 os.fsync(self._descriptor)
             except OSError as error:
                 raise ConfigError(f"{FILE} cannot be written: {error.strerror}") from error

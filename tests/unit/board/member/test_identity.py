@@ -1,5 +1,6 @@
 """An instance keeps its id in a file of its host, and a copy of the file is not taken for a restart."""
 
+import errno
 import json
 import shutil
 from itertools import count
@@ -59,6 +60,21 @@ def test_a_damaged_file_is_refused_with_the_remedy(text: str, tmp_path: Path) ->
     (tmp_path / FILE).write_text(text)
     with pytest.raises(ConfigError, match=r"is damaged.*remove it"):
         claimed(tmp_path)
+
+
+def test_a_disk_that_is_full_costs_no_identity(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(_: object, __: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    first = claimed(tmp_path)
+    first.keep("life1")
+    monkeypatch.setattr("callboard.board.member.identity.write_all", fail)
+    with pytest.raises(ConfigError, match="cannot be written: No space left on device"):
+        first.keep("life2")
+    first.close()
+    again = claimed(tmp_path)
+    assert (again.instance, again.previous) == ("id1", "life1")
+    again.close()
 
 
 def test_a_folder_that_cannot_be_written_is_refused_with_the_remedy(tmp_path: Path) -> None:
