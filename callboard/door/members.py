@@ -39,6 +39,9 @@ from callboard.messages.topology.limits import (
 RENEWALS_MIN = 3
 """Renewals in a lease: one may be lost, and one late."""
 
+RENEW_S_MIN = 0.01
+"""Every member reads every renewal: a smaller number is meant in another unit."""
+
 MARGIN_MIN, MARGIN_MAX = 0.1, 0.6
 """Less does not cover the difference between clocks; with more, renewals would have to come very often."""
 
@@ -105,7 +108,7 @@ OPTIONS: dict[str, Rule] = {
     "properties": properties,
     "profile": choice("default", "fast", "wan"),
     "lease_s": LEASE,
-    "renew_s": number(0, LEASE_MS_MAX / 1000, above=True),
+    "renew_s": number(RENEW_S_MIN, LEASE_MS_MAX / 1000),
     "margin": number(MARGIN_MIN, MARGIN_MAX),
     "ack_policy": choice("evict", "wait", "proceed"),
     "ack_deadline_s": LEASE,

@@ -383,6 +383,7 @@ def test_the_descriptor_says_who_is_active_and_who_has_gone(tmp_path: Path) -> N
         ({"tags": "web"}, "tags is 'web', but should be a list"),
         ({"min_event_delay_s": -1}, "min_event_delay_s is -1, but should be"),
         ({"backlog": 1}, "backlog is 1, but should be a function"),
+        ({"renew_s": 0.002}, "renew_s is 0.002, but should be a number from 0.01 to 1800"),
     ],
 )
 def test_options_that_cannot_work_are_refused_when_they_are_given(options: Any, problem: str) -> None:
