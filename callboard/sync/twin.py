@@ -9,7 +9,7 @@ from inspect import Parameter, Signature, signature
 from typing import Any, Concatenate, Generic, ParamSpec, TypeVar
 
 from callboard.board.board import ALREADY_OPEN
-from callboard.errors import ConfigError
+from callboard.errors import ConfigError, RequestRefused
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -42,6 +42,9 @@ class EventLoop:
         if self._loop is None:
             work.close()
             raise ConfigError("the board is not open; use it inside `with Callboard(...) as board:`")
+        if threading.current_thread() is self._thread:  # it would wait for itself
+            work.close()
+            raise RequestRefused("a blocking call on the board's own event loop; call it from a function without async")
         future = asyncio.run_coroutine_threadsafe(work, self._loop)
         try:
             return future.result()

@@ -36,6 +36,23 @@ def test_a_service_without_an_event_loop_leads_and_is_told_of_changes(tmp_path: 
         assert told[:3] == ["topology_init", "topology_changing", "topology_changed"]
 
 
+def test_an_asynchronous_listener_cannot_block_the_event_loop_that_it_runs_on(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    told = threading.Event()
+    with Callboard("memory:", base=tmp_path) as board, board.member(instance="a", **QUICK) as member:
+
+        async def tell(_: TopologyEvent) -> None:
+            try:
+                board.status()
+            finally:
+                told.set()
+
+        member.add_listener(tell)
+        assert told.wait(30)
+    assert "a blocking call on the board's own event loop" in caplog.text
+
+
 def test_the_end_of_an_inner_body_does_not_end_the_membership_of_the_outer(tmp_path: Path) -> None:
     with Callboard("memory:", base=tmp_path) as board, board.member(instance="a", **QUICK) as member:
         with pytest.raises(RequestRefused, match="this member is started already"), member:
