@@ -47,11 +47,16 @@ class Tls:
     def context(self, *, server: bool) -> ssl.SSLContext:
         """A context in which both sides show a certificate. Raises ``ConfigError`` if a file cannot be used."""
         purpose = ssl.Purpose.CLIENT_AUTH if server else ssl.Purpose.SERVER_AUTH
+        used = f"authorities {self.authorities}"
         try:
             context = ssl.create_default_context(purpose, cafile=str(self.authorities))
+            used = f"certificate {self.certificate}, private_key {self.private_key}"
             context.load_cert_chain(self.certificate, self.private_key, password="")  # or it would ask the terminal
         except (OSError, ssl.SSLError) as error:
-            raise ConfigError(f"the files of the connectors' certificate cannot be used: {error}") from error
+            raise ConfigError(
+                f"the files of the connectors' certificate cannot be used: {used}: {error}; give files in PEM that this "
+                "process can read, and the key of the certificate, without a password"
+            ) from error
         context.verify_mode = ssl.CERT_REQUIRED
         return context
 
