@@ -54,8 +54,8 @@ class Tls:
             context.load_cert_chain(self.certificate, self.private_key, password="")  # or it would ask the terminal
         except (OSError, ssl.SSLError) as error:
             raise ConfigError(
-                f"the files of the connectors' certificate cannot be used: {used}: {error}; give files in PEM that this "
-                "process can read, and the key of the certificate, without a password"
+                f"the files of the connectors' certificate cannot be used: {used}: {error}; give files in PEM that "
+                "this process can read, and the key of the certificate, without a password"
             ) from error
         context.verify_mode = ssl.CERT_REQUIRED
         return context
