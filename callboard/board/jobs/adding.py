@@ -1,10 +1,11 @@
 """Appends new jobs: all that are added while an append runs go into the next one."""
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 
 from callboard.backends.log import Log
 from callboard.board.jobs.new_job import NewJob, encoded
+from callboard.board.jobs.reading import JobReading
 from callboard.errors import LogUnavailable, TopicMissing
 from callboard.messages.headers import new_record
 from callboard.messages.jobs.job_messages import BATCH_MAX, JobsAddedMessage, job_id
@@ -21,10 +22,11 @@ class JobAdder:
     """Adds jobs to the job topic of a log."""
 
     def __init__(
-        self, log: Log, topic: str, creator: str, now_ns: Callable[[], int], new_id: Callable[[], str]
-    ) -> None:
+        self, log: Log, topic: str, creator: str, now_ns: Callable[[], int], new_id: Callable[[], str],
+        read: Callable[[], Awaitable[JobReading]],
+    ) -> None:  # fmt: skip
         self.log, self._topic, self._creator = log, topic, creator
-        self._now_ns, self._new_id = now_ns, new_id
+        self._now_ns, self._new_id, self._read = now_ns, new_id, read
         self._waiting: list[tuple[Sequence[NewJob], asyncio.Future[list[int]]]] = []
         self._appending: asyncio.Task[None] | None = None
 
@@ -71,7 +73,13 @@ class JobAdder:
             await self.log.ensure(self._topic)
         except LogUnavailable:  # the requests make it harmless
             await asyncio.sleep(0.1)
+            return await self._landed(records, await self.log.append(self._topic, records))
         return await self.log.append(self._topic, records)
+
+    async def _landed(self, records: list[NewRecord], offsets: list[int]) -> list[int]:
+        """The offsets of the records that count, after they were appended twice, perhaps."""
+        requests = (await self._read()).jobs.requests
+        return [requests.get(record.key, offset) for record, offset in zip(records, offsets, strict=True)]
 
     def _batches(self, jobs: list[NewJob]) -> list[tuple[NewRecord, int]]:
         """Records for the jobs, with the number of jobs in each."""

@@ -93,7 +93,7 @@ class BoardJobs:
     def _adder(self) -> JobAdder:
         its = self._board
         if its.adding is None or its.adding.log is not its.log:
-            its.adding = JobAdder(its.log, self._topic, socket.gethostname(), its.now_ns, its.new_id)
+            its.adding = JobAdder(its.log, self._topic, socket.gethostname(), its.now_ns, its.new_id, self._read)
         return its.adding
 
     async def _read(self) -> JobReading:

@@ -67,6 +67,7 @@ class JobReading:
                 raise OffsetOutOfRange(self._topic, self.next, first, end)
             async for record in between(self.log, self._topic, max(first, self.next), end):
                 self._see(record)
+                self.next = record.offset + 1  # a reading that is cut off goes on from here
             self.next = end
         return self
 
