@@ -17,9 +17,9 @@ ATTEMPTS_MAX = 65_535
 def end(jobs: Jobs, at: At, ended: JobsEndedMessage) -> Iterator[Refusal]:
     """Apply the outcomes of the jobs that the worker has still leased."""
     asked_ms = {end.job: end.retry_ms for end in ended.ends}
-    for place, (job, outcome) in enumerate(zip(ended.jobs, ended.outcomes, strict=True)):
-        if jobs.leases.get(job) != ended.worker:
-            yield job, f"worker {ended.worker} has no lease on it"
+    for place, (job, lease, outcome) in enumerate(zip(ended.jobs, ended.leases, ended.outcomes, strict=True)):
+        if jobs.leases.get(job) != ended.worker or jobs.leased_to[ended.worker][job] != lease:
+            yield job, f"worker {ended.worker} has no such lease on it"
             continue
         row = jobs.table.find(job)
         queue = jobs.release(job, row)

@@ -52,8 +52,8 @@ class Jobs:
         """By incarnation."""
         self.leases: dict[int, str] = {}
         """The worker that has leased the job."""
-        self.leased_to: defaultdict[str, dict[int, None]] = defaultdict(dict)
-        """The jobs of each worker, in the order in which it got them."""
+        self.leased_to: defaultdict[str, dict[int, int]] = defaultdict(dict)
+        """The jobs of each worker, in the order in which it got them, with the offset of the lease."""
         self.running: Counter[tuple[str, str]] = Counter()
         """How many jobs are leased by queue and worker; in all, with an empty worker."""
         self.stopping: set[int] = set()
@@ -61,6 +61,8 @@ class Jobs:
         self.ticks: dict[str, int] = {}
         """The last tick of each schedule that added a job, in milliseconds since the epoch."""
         self.fence = Fence()
+        self.leased_at = -1
+        """The offset of the last lease."""
         self.requests: dict[str, int] = {}
         """The offsets of the latest requests for jobs."""
         self._queue_of: dict[int, JobQueue] = {}
@@ -83,14 +85,14 @@ class Jobs:
         state = self.state_of(job)
         return state is not None and not state.is_final
 
-    def lease(self, job: int, row: int, worker: str) -> None:
+    def lease(self, job: int, row: int, worker: str, offset: int) -> None:
         """The worker gets the job, which is queued. Afterwards, trim the waiting jobs of its topic."""
         topic = self.table.topics[row]
         queue = self.queue_of(topic)
         self.table.change(row, JobState.ACTIVE)
         self.waiting.leased(job, self.lane_of(queue))
         self.leases[job] = worker
-        self.leased_to[worker][job] = None
+        self.leased_to[worker][job] = offset
         self._count(queue, worker, 1)
 
     def release(self, job: int, row: int) -> JobQueue:

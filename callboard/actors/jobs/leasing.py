@@ -10,7 +10,7 @@ from callboard.messages.jobs.job_state import JobState
 CRASHES_MAX = 255
 
 
-def lease(jobs: Jobs, _: At, leased: JobsLeasedMessage) -> Iterator[Refusal]:
+def lease(jobs: Jobs, at: At, leased: JobsLeasedMessage) -> Iterator[Refusal]:
     """Lease the jobs, if the present dispatcher says so; a later one replaces it by a message without jobs."""
     claim = Fence(leased.cluster_log, leased.leader_epoch, leased.dispatcher)
     if claim != jobs.fence:
@@ -18,6 +18,10 @@ def lease(jobs: Jobs, _: At, leased: JobsLeasedMessage) -> Iterator[Refusal]:
             yield WHOLE, f"{jobs.fence.dispatcher or 'nobody'} dispatches, since epoch {jobs.fence.leader_epoch}"
             return
         jobs.fence = claim
+    if leased.jobs and leased.read_to < jobs.leased_at:  # it would lease beyond the limits, or beside another of a lane
+        yield WHOLE, f"it was planned before the lease at offset {jobs.leased_at}"
+        return
+    jobs.leased_at = at.offset
     topics = set[int]()
     for job, place in zip(leased.jobs, leased.worker_of, strict=True):
         worker, row = leased.workers[place], jobs.table.find(job)
@@ -26,7 +30,7 @@ def lease(jobs: Jobs, _: At, leased: JobsLeasedMessage) -> Iterator[Refusal]:
         elif worker not in jobs.workers:
             yield job, f"worker {worker} has gone"
         else:
-            jobs.lease(job, row, worker)
+            jobs.lease(job, row, worker, at.offset)
             topics.add(jobs.table.topics[row])
     jobs.waiting.trim(topics)
 

@@ -2,6 +2,7 @@
 
 import asyncio
 import inspect
+import math
 import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -13,10 +14,10 @@ from callboard.board.jobs.job import decoded
 from callboard.board.jobs.new_job import encoded
 from callboard.board.jobs.registry import DefinedJob
 from callboard.board.jobs.signatures import parameters, payload_model
-from callboard.errors import CallboardError, CancelJob, ConfigError, RetryJob
+from callboard.errors import CallboardError, CancelJob, ConfigError, RequestRefused, RetryJob
 from callboard.messages.jobs.job_mail import LeasedJob
 from callboard.messages.jobs.job_messages import JobEnd, Outcome
-from callboard.messages.jobs.limits import PATTERN
+from callboard.messages.jobs.limits import MS_MAX, PATTERN, RESULT_BYTES_MAX
 
 TEXT_MAX = 2000
 """Characters of a message that are kept."""
@@ -30,12 +31,14 @@ class RunningJob:
         id: of the job.
         topic: of the job.
         attempt: counts from 1.
+        lease: the offset of the record that gave the job to this worker.
         stopping: set when the job is to stop. A coroutine is cancelled then; any other function has to look at it.
     """
 
     id: int
     topic: str
     attempt: int
+    lease: int
     stopping: threading.Event = field(default_factory=threading.Event)
 
 
@@ -94,7 +97,7 @@ class Handlers:
 
 
 async def run(handler: Handler, leased: LeasedJob, running: RunningJob) -> Ending:
-    """Run the job. Raises nothing, unless it is cancelled for another reason than that the job is to stop."""
+    """Run the job. Raises nothing, unless its task is cancelled for another reason than that the job is to stop."""
     try:
         arguments = handler.arguments(leased.payload, running)
         async with asyncio.timeout(leased.timeout_ms / 1000 or None):
@@ -102,19 +105,39 @@ async def run(handler: Handler, leased: LeasedJob, running: RunningJob) -> Endin
                 value = await handler.function(*arguments)
             else:
                 value = await asyncio.to_thread(handler.function, *arguments)
-        return Ending(Outcome.SUCCEEDED, result=encoded(value) if value is not None else b"")
+        return Ending(Outcome.SUCCEEDED, result=_result(value))
     except RetryJob as error:
-        delay_ms = -1 if error.delay_s is None else int(error.delay_s * 1000)
-        return Ending(Outcome.FAILED, str(error)[:TEXT_MAX], retry_ms=delay_ms)
+        return Ending(Outcome.FAILED, _text(error), retry_ms=_delay_ms(error.delay_s))
     except CancelJob as error:
-        return Ending(Outcome.CANCELLED, str(error)[:TEXT_MAX])
-    except asyncio.CancelledError:
-        if not running.stopping.is_set():
-            raise
-        return Ending(Outcome.CANCELLED, "it was told to stop")
-    except Exception as error:  # noqa: BLE001 - whatever a job raises is its outcome
+        return Ending(Outcome.CANCELLED, _text(error))
+    except (Exception, asyncio.CancelledError, SystemExit) as error:  # whatever a job raises is its outcome
+        if isinstance(error, asyncio.CancelledError):
+            if running.stopping.is_set():
+                return Ending(Outcome.CANCELLED, "it was told to stop")
+            if (task := asyncio.current_task()) is not None and task.cancelling():
+                raise
         outcome = Outcome.FAILED if leased.retry_exceptions else Outcome.CANCELLED
-        text = str(error) if isinstance(error, CallboardError) else f"{type(error).__name__}: {error}"
+        text = _text(error) if isinstance(error, CallboardError) else f"{type(error).__name__}: {_text(error)}"
         if isinstance(error, TimeoutError) and leased.timeout_ms:
             text = f"it took longer than {leased.timeout_ms / 1000:g} s"
         return Ending(outcome, text[:TEXT_MAX])
+
+
+def _result(value: object) -> bytes:
+    """The result as bytes. Raises ``RequestRefused`` for one that no record can hold."""
+    result = encoded(value) if value is not None else b""
+    if len(result) > RESULT_BYTES_MAX:
+        raise RequestRefused(
+            f"the result has {len(result)} bytes, and the most is {RESULT_BYTES_MAX}; return where it is kept"
+        )
+    return result
+
+
+def _text(error: BaseException) -> str:
+    """What the error says, as a record can hold it."""
+    return str(error)[:TEXT_MAX].encode(errors="replace").decode()
+
+
+def _delay_ms(delay_s: float | None) -> int:
+    """Milliseconds within the limits; -1 for the queue's."""
+    return -1 if delay_s is None or math.isnan(delay_s) else int(min(max(0.0, delay_s * 1000), MS_MAX - 1))

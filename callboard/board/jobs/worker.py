@@ -3,17 +3,20 @@
 import asyncio
 from collections.abc import Iterable
 from contextlib import suppress
+from itertools import accumulate, takewhile
 from types import TracebackType
 from typing import Self
 
 from callboard.actors.jobs.worker import roles
 from callboard.actors.jobs.worker.settings import WorkerSettings
 from callboard.backends.fence import Token
+from callboard.board.connect.cancelled_body import CancelledBody
 from callboard.board.context import BoardContext
 from callboard.board.jobs.running import Ending, Handlers, RunningJob, run
 from callboard.board.member.attendance import Attendance
 from callboard.board.member.member import Member
-from callboard.errors import MembershipEnded, NotAnswered
+from callboard.door.limits import TIMEOUT_S_MAX
+from callboard.errors import CallboardError, MembershipEnded, NotAnswered
 from callboard.logger import get_logger
 from callboard.messages.jobs.job_mail import LeasedJob, TellCluster, WatchWork, Work, WorkerReport
 from callboard.messages.jobs.job_messages import (
@@ -29,32 +32,49 @@ WAIT_MS = 5000
 """How long a question for work may wait."""
 
 ANSWER_S = 30.0
-"""Seconds for an answer; the log may have to come back first."""
+"""Seconds for an answer that needs no log; then it is asked again."""
+
+GIVE_BACK_S = 10.0
+"""Seconds that ``stop`` waits for the log to take what the worker says at its end."""
+
+RESULTS_BYTES_MAX = 1 << 20
+"""Results in one record: every log takes it."""
 
 
 class Worker:
-    """Runs jobs while it is started, or inside ``async with``: up to ``slots`` at a time."""
+    """Runs jobs while it is started, or inside ``async with``: up to ``slots`` at a time.
+
+    If it cannot go on, the body of ``async with`` is cancelled, and the reason is raised from there.
+    """
 
     def __init__(self, board: BoardContext, member: Member, handlers: Handlers, slots: int, drain_s: float) -> None:
         self._board, self._member, self._handlers = board, member, handlers
         self._slots, self._drain_s = slots, drain_s
         self._turns = asyncio.Semaphore(slots)
         self._known: dict[int, RunningJob] = {}
+        """The jobs that it has leased, until their end was read back."""
         self._tasks: dict[int, asyncio.Task[None]] = {}
-        self._ended: list[tuple[int, Ending, int]] = []
-        self._news, self._reported = asyncio.Event(), asyncio.Event()
+        self._ended: list[tuple[RunningJob, Ending, int]] = []
+        self._news, self._revoked = asyncio.Event(), asyncio.Event()
         self._stopping = False
         self._work: list[asyncio.Task[None]] = []
+        self._body: CancelledBody | None = None
 
     async def start(self) -> None:
-        """Join the cluster, and take jobs from then on."""
+        """Join the cluster, and take jobs from then on. Raises as ``Member.start`` and ``Member.settled``."""
         await self._member.start()
-        await self._member.settled()
-        await self._board.log.ensure(job_topic(self._board.settings.prefix))
-        instance = self._attendance.settings.instance
-        topic = job_topic(self._board.settings.prefix)
-        self._agent = await self._board.agents.worker(WorkerSettings(topic=topic, instance=instance))
-        self._work = [asyncio.create_task(each) for each in (self._follow_cluster(), self._take_work(), self._report())]
+        try:
+            await self._member.settled()
+            topic = job_topic(self._board.settings.prefix)
+            await self._board.log.ensure(topic)
+            settings = WorkerSettings(topic=topic, instance=self._attendance.settings.instance)
+            self._agent = await self._board.agents.worker(settings)
+        except BaseException:
+            await self._member.stop()
+            raise
+        self._stopping = False
+        work = (self._follow_cluster(), self._take_work(), self._report())
+        self._work = [asyncio.create_task(each) for each in work]
 
     @property
     def _attendance(self) -> Attendance:
@@ -68,44 +88,59 @@ class Worker:
         return self._attendance.settings.incarnation
 
     async def _follow_cluster(self) -> None:
-        """Tell the agent about the cluster whenever it has changed, and the cluster about this worker."""
-        told: TellCluster | None = None
+        """Tell the agent about the cluster with each renewal, as its dispatcher may have restarted, and the cluster
+        about this worker in each of its incarnations.
+        """
         token: Token | None = None
         announced = ""
         while True:
             attendance = self._attendance
             changed, view = attendance.changed, attendance.cluster.view
-            if view is not None:
+            if view is not None and view.local is not None and view.local.incarnation == self._incarnation:
                 token = token if token and attendance.holds(token) else attendance.may_lead()
+                if announced != view.local.incarnation:
+                    announced = view.local.incarnation
+                    await self._announce()
                 news = TellCluster(
                     cluster_log=view.log_id, epoch=view.epoch, leader_epoch=view.leader_epoch,
                     incarnation=self._incarnation, leads=token is not None,
                     members=tuple(each.incarnation for each in view.instances),
                 )  # fmt: skip
-                if announced != self._incarnation:
-                    await self._announce(self._slots, view.epoch)
-                    announced = self._incarnation
-                if news != told:
+                with suppress(NotAnswered):
                     await self._agent.ask(roles.DISPATCHER, news, ANSWER_S)
-                    told = news
             await changed.wait()
 
-    async def _announce(self, slots: int, epoch: int) -> None:
-        its = self._attendance.settings
+    async def _announce(self) -> None:
+        its, view = self._attendance.settings, self._attendance.cluster.view
         message = WorkerMessage(
-            instance=its.instance, incarnation=its.incarnation, slots=slots, topics=self._handlers.patterns,
-            member_epoch=epoch,
+            instance=its.instance, incarnation=its.incarnation, slots=0 if self._stopping else self._slots,
+            topics=self._handlers.patterns, member_epoch=view.epoch if view else -1,
         )  # fmt: skip
-        await self._agent.ask(roles.REPORTER, WorkerReport(worker=message), ANSWER_S)
+        await self._say(WorkerReport(worker=message))
+
+    async def _say(self, report: WorkerReport) -> None:
+        """Wait until the log has it, however long that takes."""
+        await self._agent.ask(roles.REPORTER, report, TIMEOUT_S_MAX)
 
     # Work.
 
     async def _take_work(self) -> None:
         while True:
-            stopping = tuple(job for job, its in self._known.items() if its.stopping.is_set())
-            question = WatchWork(worker=self._incarnation, known=tuple(self._known), stopping=stopping, wait_ms=WAIT_MS)
-            with suppress(NotAnswered):
-                self._take(await self._agent.ask(roles.DISPATCHER, question, ANSWER_S))
+            known = tuple(self._known.values())
+            question = WatchWork(
+                worker=self._incarnation, known=tuple(its.id for its in known),
+                leases=tuple(its.lease for its in known), wait_ms=WAIT_MS,
+                stopping=tuple(its.id for its in known if its.stopping.is_set()),
+            )  # fmt: skip
+            try:
+                work = await self._agent.ask(roles.DISPATCHER, question, ANSWER_S)
+            except NotAnswered:
+                if self._agent.has_ended:
+                    raise
+                continue
+            self._take(work)
+            if work.stranger and question.worker == self._incarnation:
+                await self._announce()
 
     def _take(self, work: Work) -> None:
         if work.problem:
@@ -114,31 +149,36 @@ class Worker:
             self._known.pop(job, None)
             if (task := self._tasks.pop(job, None)) is not None:
                 task.cancel()
-        self._reported.set()
-        for job in work.stopping:
-            self._known[job].stopping.set()
-            handler = self._handlers.of(self._known[job].topic)
-            if handler is not None and handler.is_async and job in self._tasks:
-                self._tasks[job].cancel()
+        self._revoked.set()
         for leased in work.leased:
-            self._known[leased.job] = running = RunningJob(leased.job, leased.topic, leased.attempt)
+            running = RunningJob(leased.job, leased.topic, leased.attempt, leased.lease)
+            self._known[leased.job] = running
             self._tasks[leased.job] = asyncio.create_task(self._run(leased, running))
+        for job in work.stopping:
+            if (its := self._known.get(job)) is not None and not its.stopping.is_set():
+                its.stopping.set()
+                handler = self._handlers.of(its.topic)
+                if handler is not None and handler.is_async and job in self._tasks:
+                    self._tasks[job].cancel()
 
     async def _run(self, leased: LeasedJob, running: RunningJob) -> None:
-        async with self._turns:
-            handler = self._handlers.of(leased.topic)
-            if handler is None or self._stopping:
-                self._end(leased.job, Ending(Outcome.RETURNED), 0)
-                return
-            loop = asyncio.get_running_loop()
-            begun = loop.time()
-            ending = await run(handler, leased, running)
-        self._end(leased.job, ending, int((loop.time() - begun) * 1000))
+        ending, run_ms, loop = Ending(Outcome.RETURNED), 0, asyncio.get_running_loop()
+        try:
+            async with self._turns:
+                handler = self._handlers.of(leased.topic)
+                if handler is not None and not self._stopping and not running.stopping.is_set():
+                    begun = loop.time()
+                    ending = await run(handler, leased, running)
+                    run_ms = int((loop.time() - begun) * 1000)
+        except asyncio.CancelledError:
+            if not running.stopping.is_set():
+                raise
+        self._end(running, ending, run_ms)
 
-    def _end(self, job: int, ending: Ending, run_ms: int) -> None:
-        self._tasks.pop(job, None)
-        if job in self._known:
-            self._ended.append((job, ending, run_ms))
+    def _end(self, running: RunningJob, ending: Ending, run_ms: int) -> None:
+        """The job has ended, if it is still leased and has not ended before."""
+        if self._known.get(running.id) is running and self._tasks.pop(running.id, None) is not None:
+            self._ended.append((running, ending, run_ms))
             self._news.set()
 
     async def _report(self) -> None:
@@ -147,48 +187,85 @@ class Worker:
             await self._news.wait()
             self._news.clear()
             while self._ended:
-                batch, self._ended = self._ended[:BATCH_MAX], self._ended[BATCH_MAX:]
-                await self._agent.ask(roles.REPORTER, WorkerReport(ended=self._message(batch)), ANSWER_S)
-                for job, _, _ in batch:
-                    self._known.pop(job, None)
-                self._reported.set()
+                await self._say(WorkerReport(ended=self._message(self._batch())))
 
-    def _message(self, batch: Iterable[tuple[int, Ending, int]]) -> JobsEndedMessage:
-        jobs, endings, run_ms = zip(*batch, strict=True)
+    def _batch(self) -> list[tuple[RunningJob, Ending, int]]:
+        """The next ones to report, which fit into a record."""
+        nbytes = accumulate(len(ending.result) + len(ending.message) for _, ending, _ in self._ended)
+        many = max(1, sum(1 for _ in takewhile(lambda all_bytes: all_bytes <= RESULTS_BYTES_MAX, nbytes)))
+        many = min(many, BATCH_MAX)
+        batch, self._ended = self._ended[:many], self._ended[many:]
+        return batch
+
+    def _message(self, batch: Iterable[tuple[RunningJob, Ending, int]]) -> JobsEndedMessage:
+        running, endings, run_ms = zip(*batch, strict=True)
         ends = (ending.at(place) for place, ending in enumerate(endings))
         return JobsEndedMessage(
-            worker=self._incarnation, jobs=jobs, outcomes=tuple(int(each.outcome) for each in endings), run_ms=run_ms,
+            worker=self._incarnation, jobs=tuple(its.id for its in running), leases=tuple(its.lease for its in running),
+            outcomes=tuple(int(each.outcome) for each in endings), run_ms=run_ms,
             ends=tuple(each for each in ends if each is not None),
         )  # fmt: skip
 
     # The end.
 
+    async def ended(self) -> None:
+        """Wait until it has ended. Raises ``MembershipEnded``, or what else ended it, unless it was stopped."""
+        member = asyncio.create_task(self._member.ended())
+        try:
+            done, _ = await asyncio.wait({member, *self._work}, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            member.cancel()
+        for each in done:
+            if not each.cancelled():
+                each.result()
+
     async def stop(self) -> None:
-        """Take no more jobs, wait for those that run, give back the others, and leave the cluster."""
+        """Take no more jobs, wait for those that run, give back the others, and leave the cluster.
+
+        If the log does not take that within ``drain_s`` and 10 s, the worker ends without: its jobs are run by others
+        once its membership has lapsed.
+        """
+        if not self._work:
+            return
         self._stopping = True
-        view = self._attendance.cluster.view
-        await self._announce(0, view.epoch if view else -1)
+        try:
+            async with asyncio.timeout(self._drain_s + GIVE_BACK_S):
+                await self._drain()
+        except (TimeoutError, CallboardError) as error:
+            reason = str(error) or "the log did not take what the worker said"
+            get_logger().warning("worker.not_drained", jobs=len(self._known), reason=reason)
+        finally:
+            work, self._work = [*self._work, *self._tasks.values()], []
+            for task in work:
+                task.cancel()
+            await asyncio.gather(*work, return_exceptions=True)
+            self._known.clear()
+            self._tasks.clear()
+            await self._agent.stop(1.0)
+            await self._member.stop()
+
+    async def _drain(self) -> None:
+        await self._announce()
         if self._tasks:
             await asyncio.wait(self._tasks.values(), timeout=self._drain_s)
         for job, task in list(self._tasks.items()):
+            self._end(self._known[job], Ending(Outcome.RETURNED, "its worker stopped"), 0)
             task.cancel()
-            self._end(job, Ending(Outcome.RETURNED, "its worker stopped"), 0)
         while self._known:
-            self._reported.clear()
-            await self._reported.wait()
-        gone = WorkerGoneMessage(incarnation=self._incarnation)
-        await self._agent.ask(roles.REPORTER, WorkerReport(gone=gone), ANSWER_S)
-        for task in self._work:
-            task.cancel()
-        await asyncio.gather(*self._work, return_exceptions=True)
-        await self._agent.stop(1.0)
-        await self._member.stop()
+            self._revoked.clear()
+            await self._revoked.wait()
+        await self._say(WorkerReport(gone=WorkerGoneMessage(incarnation=self._incarnation)))
 
     async def __aenter__(self) -> Self:
         await self.start()
+        self._body = CancelledBody(self)
         return self
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        assert self._body is not None, "entered before"
+        instead = self._body.leave(error)
         await self.stop()
+        if instead is not None:
+            raise instead

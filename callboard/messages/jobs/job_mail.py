@@ -14,7 +14,9 @@ from callboard.messages.question import Question
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LeasedJob(Event):
-    """A job to run. ``attempt`` counts from 1; ``timeout_ms`` of 0 is no limit."""
+    """A job to run. ``attempt`` counts from 1; ``timeout_ms`` of 0 is no limit. ``lease`` is the offset of the record
+    that leased it.
+    """
 
     job: int
     topic: str
@@ -23,12 +25,14 @@ class LeasedJob(Event):
     attempt: int = 1
     timeout_ms: int = 0
     retry_exceptions: bool = True
+    lease: int = -1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Work(Event):
     """What the worker has leased that it did not know, what it has no longer, and what it is to stop. ``problem`` is
     why there is nothing to know, with ``detail`` for people: "unavailable", "too_new", "gap" or "log_replaced".
+    A ``stranger`` is a worker of which the log does not know that it is ready.
     """
 
     leased: tuple[LeasedJob, ...] = ()
@@ -36,16 +40,18 @@ class Work(Event):
     stopping: tuple[int, ...] = ()
     problem: str = ""
     detail: str = ""
+    stranger: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WatchWork(Question[Work]):
     """Answer as soon as the worker has other leases than the ``known`` ones, or is to stop others than ``stopping``; at
-    the latest after ``wait_ms``.
+    the latest after ``wait_ms``. ``leases`` are those of the known jobs.
     """
 
     worker: str
     known: tuple[int, ...] = ()
+    leases: tuple[int, ...] = ()
     stopping: tuple[int, ...] = ()
     wait_ms: int = 0
 

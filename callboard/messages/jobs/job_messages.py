@@ -94,6 +94,7 @@ class JobsLeasedMessage(Event):
 
     The first message of a dispatcher has no jobs: what former dispatchers lease from then on is void. The cluster's
     leader dispatches; ``cluster_log`` identifies the control topic, and ``leader_epoch`` is when it became the leader.
+    The lease is void if there was another one since ``read_to``, the last record that the dispatcher had read.
     """
 
     cluster_log: str
@@ -102,6 +103,7 @@ class JobsLeasedMessage(Event):
     workers: tuple[str, ...] = ()
     worker_of: tuple[int, ...] = ()
     jobs: tuple[int, ...] = ()
+    read_to: int = -1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -118,10 +120,13 @@ class JobEnd(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JobsEndedMessage(Event):
-    """Attempts have ended. Each counts only while the worker still has the lease."""
+    """Attempts have ended. Each counts only while the worker still has that lease: ``leases`` are the offsets of the
+    records that leased the jobs.
+    """
 
     worker: str
     jobs: tuple[int, ...]
+    leases: tuple[int, ...]
     outcomes: tuple[int, ...]
     run_ms: tuple[int, ...]
     ends: tuple[JobEnd, ...] = ()

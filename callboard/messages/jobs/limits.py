@@ -115,8 +115,9 @@ def _leased(event: JobsLeasedMessage) -> None:
 
 def _ended(event: JobsEndedMessage) -> None:
     many = len(event.jobs)
-    same = many == len(event.outcomes) == len(event.run_ms) and 1 <= many <= BATCH_MAX
-    demand(same, f"it ends {many} jobs with {len(event.outcomes)} outcomes and {len(event.run_ms)} times")
+    same = many == len(event.leases) == len(event.outcomes) == len(event.run_ms) and 1 <= many <= BATCH_MAX
+    columns = f"{len(event.leases)} leases, {len(event.outcomes)} outcomes and {len(event.run_ms)} times"
+    demand(same, f"it ends {many} jobs with {columns}")
     _jobs(event.jobs)
     demand(0 <= min(event.outcomes) <= max(event.outcomes) < len(Outcome), f"an outcome is {max(event.outcomes)}")
     demand(0 <= min(event.run_ms) <= max(event.run_ms) <= MS_MAX, "a running time is out of range")

@@ -36,14 +36,16 @@ QUEUE = JobQueue(
     prefer_creator=True, crashes=3, keep_ms=1_000, keep_failed_ms=2_000,
 )  # fmt: skip
 END = JobEnd(job=0, message="no such address", result=b'{"sent":1}', retry_ms=250)
-ENDED = JobsEndedMessage(worker="c0ffee", jobs=(4096, 4097), outcomes=(0, 3), run_ms=(12, 0), ends=(END,))
+ENDED = JobsEndedMessage(
+    worker="c0ffee", jobs=(4096, 4097), leases=(9, 9), outcomes=(0, 3), run_ms=(12, 0), ends=(END,)
+)  # fmt: skip
 PROGRESS = JobProgress(job=4096, steps=10, step=3, eta_ms=1_700_000_000_000, lines=("read", "sorted"))
 PROGRESSED = JobsProgressedMessage(worker="c0ffee", progress=(PROGRESS,))
 WORKER = WorkerMessage(instance="web-1", incarnation="c0ffee", slots=10, topics=("mail/*",), member_epoch=41)
 GONE = WorkerGoneMessage(incarnation="c0ffee", cluster_log="log-1", leader_epoch=40)
 LEASED = LeasedJob(
     job=4096, topic="mail/send", payload=b'{"to":"x"}', creator="web-2", attempt=2, timeout_ms=10_000,
-    retry_exceptions=False,
+    retry_exceptions=False, lease=9,
 )  # fmt: skip
 
 INSTANCES = [
@@ -54,7 +56,7 @@ INSTANCES = [
     ),
     JobsLeasedMessage(
         cluster_log="log-1", leader_epoch=40, dispatcher="dada", workers=("c0ffee",), worker_of=(0, 0),
-        jobs=(4096, 4097),
+        jobs=(4096, 4097), read_to=8,
     ),
     END,
     ENDED,
@@ -68,8 +70,8 @@ INSTANCES = [
     PROGRESS,
     PROGRESSED,
     LEASED,
-    Work(leased=(LEASED,), revoked=(1, 2), stopping=(3,), problem="gap", detail="records were removed"),
-    WatchWork(worker="c0ffee", known=(4096,), stopping=(4096,), wait_ms=5_000),
+    Work(leased=(LEASED,), revoked=(1, 2), stopping=(3,), problem="gap", detail="records were removed", stranger=True),
+    WatchWork(worker="c0ffee", known=(4096,), leases=(9,), stopping=(4096,), wait_ms=5_000),
     Noted(),
     TellCluster(cluster_log="log-1", epoch=41, leader_epoch=40, incarnation="dada", leads=True, members=("dada",)),
     WorkerReported(offset=7),

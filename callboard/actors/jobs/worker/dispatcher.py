@@ -70,7 +70,6 @@ class Dispatcher:
         self._attempt = 0
         self._problem, self._detail = "", ""
         self._asked: tuple[Origin, WatchWork] | None = None
-        self._fetching = -1  # the offset
         self._begin()
 
     def _begin(self) -> None:
@@ -79,6 +78,7 @@ class Dispatcher:
         self._payloads = Payloads(its.cached_bytes)
         self._leader = Leader(its, self._jobs)
         self._follower = Follower(its.topic, from_first(), self._rng)
+        self._fetching = -1  # the offset
 
     def receive(self, message: Input, origin: Origin, now: Moment) -> Iterable[Effect]:
         """Handle one input."""
@@ -101,7 +101,9 @@ class Dispatcher:
                 self._asked = origin, message
                 yield After(WATCH, message.wait_ms / 1000)
             case Tick("watch") if self._asked:
-                yield from self._answer(Work(problem=self._problem, detail=self._detail))
+                yield from self._answer(
+                    Work(problem=self._problem, detail=self._detail, stranger=self._is_stranger(self._asked[1].worker))
+                )
             case Tick("fetch" | "lease" as key):
                 self._retry(key)
             case Stopping():
@@ -179,8 +181,8 @@ class Dispatcher:
                 new_record(each, record_id=f"{its}/{self._rng.getrandbits(64):016x}", time_ns=now.wall_ns, producer=its)
                 for each in messages
             ))  # fmt: skip
-        if (due_ms := self._jobs.waiting.next_due_ms) is not None:
-            yield After(DUE, max(0.0, due_ms / 1000 - now.wall_ns / 1e9))
+        if (due_ms := self._jobs.waiting.next_due_ms) is not None and due_ms * NS_PER_MS > now.wall_ns:
+            yield After(DUE, due_ms / 1000 - now.wall_ns / 1e9)
 
     # The worker.
 
@@ -189,21 +191,24 @@ class Dispatcher:
         if self._asked is None:
             return
         _, asked = self._asked
-        leased, known = self._jobs.leased_to.get(asked.worker, {}), set(asked.known)
+        leased = self._jobs.leased_to.get(asked.worker, {})
+        known = dict(zip(asked.known, asked.leases, strict=True))
         work = list[LeasedJob]()
-        for job in leased:
-            if job in known:
+        for job, lease in leased.items():
+            if known.get(job) == lease:
                 continue
             if (found := self._payloads.find(job)) is None:
                 if not work:
                     yield from self._fetch(job)
                 break
-            work.append(self._work(job, *found))
-        revoked, stopping = known - leased.keys(), self._jobs.stopping & leased.keys()
+            work.append(self._work(job, lease, *found))
+        revoked = tuple(job for job, lease in known.items() if leased.get(job) != lease)
+        stopping = self._jobs.stopping & {*known, *(each.job for each in work)}
         if work or revoked or stopping != set(asked.stopping):
-            yield from self._answer(
-                Work(leased=tuple(work), revoked=tuple(sorted(revoked)), stopping=tuple(sorted(stopping)))
-            )
+            yield from self._answer(Work(leased=tuple(work), revoked=revoked, stopping=tuple(sorted(stopping))))
+
+    def _is_stranger(self, worker: str) -> bool:
+        return self._follower.caught_up and not self._problem and worker not in self._jobs.workers
 
     def _answer(self, work: Work) -> Iterable[Effect]:
         assert self._asked is not None
@@ -211,12 +216,12 @@ class Dispatcher:
         yield After(WATCH, -1)
         yield Reply(origin, work)
 
-    def _work(self, job: int, added: JobsAddedMessage, place: int) -> LeasedJob:
+    def _work(self, job: int, lease: int, added: JobsAddedMessage, place: int) -> LeasedJob:
         jobs, row = self._jobs, self._jobs.table.find(job)
         queue, options = jobs.queue_of(jobs.table.topics[row]), jobs.options.get(job)
         return LeasedJob(
-            job=job, topic=added.topics[added.topic_of[place]], payload=added.payloads[place], creator=added.creator,
-            attempt=jobs.table.attempts[row] + 1,
+            job=job, lease=lease, topic=added.topics[added.topic_of[place]], payload=added.payloads[place],
+            creator=added.creator, attempt=jobs.table.attempts[row] + 1,
             timeout_ms=(options.timeout_ms if options else 0) or queue.timeout_ms,
             retry_exceptions=queue.retry_exceptions,
         )  # fmt: skip
@@ -228,6 +233,8 @@ class Dispatcher:
 
     def _fetched(self, records: tuple[Record, ...]) -> None:
         offset, self._fetching = self._fetching, -1
+        if offset < 0:
+            return  # it was read before the topic was replaced
         if not records or records[0].offset != offset:
             self._stop("gap", f"record {offset} of the job topic, which added a job that waits, was removed")
         for record in reversed(records):  # the first are needed first, so they are kept last

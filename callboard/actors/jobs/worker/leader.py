@@ -45,6 +45,8 @@ class Leader:
         claim = JobsLeasedMessage(
             cluster_log=fence.cluster_log, leader_epoch=fence.leader_epoch, dispatcher=fence.dispatcher
         )
+        if jobs.fence.cluster_log == fence.cluster_log and jobs.fence.leader_epoch > fence.leader_epoch:
+            return ()  # it does not know yet that another one leads
         if jobs.fence != fence:
             return (claim,)
         gone = tuple(
@@ -61,7 +63,7 @@ class Leader:
         return (
             replaced(
                 claim, workers=tuple(workers), worker_of=tuple(workers[worker] for _, worker in self._planned),
-                jobs=tuple(job for job, _ in self._planned),
+                jobs=tuple(job for job, _ in self._planned), read_to=self._read_to,
             ),
         )  # fmt: skip
 

@@ -33,6 +33,7 @@ class PlainJob:
     attempts: int = 0
     crashes: int = 0
     worker: str = ""
+    lease: int = -1
     stopping: bool = False
     holds: frozenset[str] = frozenset()
     """The ordered queues that wait for its end, since it was leased."""
@@ -47,6 +48,7 @@ class PlainJobs:
     keys: dict[str, list[tuple[int, int]]] = field(default_factory=dict)
     ticks: dict[str, int] = field(default_factory=dict)
     requests: set[str] = field(default_factory=set)
+    leased_at: int = -1
     first: dict[str, int] = field(default_factory=dict)
     """The unfinished job of each lane that the others wait for."""
 
@@ -55,11 +57,11 @@ class PlainJobs:
             case JobsAddedMessage():
                 self.add(offset, ms, message)
             case JobsLeasedMessage():
-                self.lease(message)
+                self.lease(offset, message)
             case JobsEndedMessage():
-                for job, outcome in zip(message.jobs, message.outcomes, strict=True):
+                for job, lease, outcome in zip(message.jobs, message.leases, message.outcomes, strict=True):
                     found = self.jobs.get(job)
-                    if found and found.state == JobState.ACTIVE and found.worker == message.worker:
+                    if found and found.worker == message.worker and found.lease == lease:
                         self.end(job, found, ms, Outcome(outcome))
             case WorkerMessage():
                 self.workers[message.incarnation] = message
@@ -92,16 +94,19 @@ class PlainJobs:
     def is_open(self, job: int) -> bool:
         return job in self.jobs and not self.jobs[job].state.is_final
 
-    def lease(self, leased: JobsLeasedMessage) -> None:
+    def lease(self, offset: int, leased: JobsLeasedMessage) -> None:
         claim = leased.cluster_log, leased.leader_epoch, leased.dispatcher
         if claim != self.fence:
             if leased.jobs or (claim[0] == self.fence[0] and claim[1] <= self.fence[1]):
                 return
             self.fence = claim
+        if leased.jobs and leased.read_to < self.leased_at:
+            return
+        self.leased_at = offset
         for job, place in zip(leased.jobs, leased.worker_of, strict=True):
             found, worker = self.jobs.get(job), leased.workers[place]
             if found and found.state == JobState.QUEUED and worker in self.workers:
-                found.state, found.worker, found.due_ms = JobState.ACTIVE, worker, 0
+                found.state, found.worker, found.due_ms, found.lease = JobState.ACTIVE, worker, 0, offset
                 self.hold(job, found)
 
     def end(self, job: int, its: PlainJob, ms: int, outcome: Outcome) -> None:

@@ -7,7 +7,7 @@ import pytest
 from callboard.actors.jobs.jobs import At, Jobs
 from callboard.actors.jobs.planning import Planner
 from callboard.actors.jobs.reducer import apply
-from callboard.messages.event import Event
+from callboard.messages.event import Event, replaced
 from callboard.messages.jobs.job_messages import (
     JobCommandMessage,
     JobOptions,
@@ -76,7 +76,8 @@ class History:
         jobs = tuple(dict.fromkeys((*self.any_jobs(), *self.jobs.leases)))[:5]
         worker = self.rng.choice([*self.jobs.leases.values(), "w1"])
         outcomes = tuple(self.rng.choice([0, 0, 0, 1, 1, 2, 3]) for _ in jobs)
-        return JobsEndedMessage(worker=worker, jobs=jobs, outcomes=outcomes, run_ms=(1,) * len(jobs))
+        leases = tuple(self.jobs.leased_to.get(worker, {}).get(job, 7) - self.rng.choice([0] * 9 + [1]) for job in jobs)
+        return JobsEndedMessage(worker=worker, jobs=jobs, leases=leases, outcomes=outcomes, run_ms=(1,) * len(jobs))
 
     def worker(self) -> Event:
         name = f"w{self.rng.randint(1, 4)}"
@@ -118,8 +119,12 @@ class History:
         leased = JobsLeasedMessage(
             cluster_log=fence.cluster_log or "log", leader_epoch=max(0, fence.leader_epoch),
             dispatcher=fence.dispatcher or "d", workers=tuple(worker for _, worker in planned),
-            worker_of=tuple(range(len(planned))), jobs=tuple(job for job, _ in planned),
+            worker_of=tuple(range(len(planned))), jobs=tuple(job for job, _ in planned), read_to=self.offset,
         )  # fmt: skip
+        if planned and self.rng.random() < 0.1:
+            leased = replaced(leased, read_to=self.jobs.leased_at - 1)
+            assert self.see(leased)
+            leased = replaced(leased, read_to=self.offset)
         if fence.leader_epoch < 0 or self.rng.random() < 0.1:  # the append fails
             for job, _ in planned:
                 self.jobs.waiting.enter(job)

@@ -1,6 +1,7 @@
 """Jobs that are added, run and told about, on a board in memory."""
 
 import asyncio
+import sys
 import threading
 from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
@@ -65,6 +66,26 @@ def unfit() -> object:
     return object()
 
 
+def leaving() -> None:
+    sys.exit(3)
+
+
+async def cancels_itself() -> None:
+    raise asyncio.CancelledError
+
+
+def unprintable() -> None:
+    raise ValueError("\udcff")
+
+
+def impatient() -> None:
+    raise RetryJob("at once", delay_s=-1)
+
+
+def endless() -> str:
+    return "x" * 20_000
+
+
 @pytest.mark.parametrize(
     ("function", "state", "message", "result"),
     [
@@ -74,6 +95,11 @@ def unfit() -> object:
         (cancelled, JobState.ERROR, "no such address", None),
         (raising, JobState.GIVEN_UP, "ValueError: a bug", None),
         (unfit, JobState.GIVEN_UP, "the payload cannot be JSON", None),
+        (leaving, JobState.GIVEN_UP, "SystemExit: 3", None),
+        (cancels_itself, JobState.GIVEN_UP, "CancelledError", None),
+        (unprintable, JobState.GIVEN_UP, "ValueError: ?", None),
+        (impatient, JobState.GIVEN_UP, "at once", None),
+        (endless, JobState.GIVEN_UP, "the result has 20002 bytes", None),
     ],
 )
 def test_a_job_ends_as_its_function_does(
