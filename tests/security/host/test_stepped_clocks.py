@@ -19,7 +19,7 @@ import pytest
 from tests import stepped_clock
 
 DEADLINE_S = 60.0
-LEASE_S = 3.0
+LEASE_S = 5.0
 STEPS = ("+45s", "+1d", "-1h")
 
 EDGE = """
