@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from callboard.board.jobs.board_jobs import BoardJobs, JobPage
     from callboard.board.jobs.job import Job
     from callboard.board.jobs.new_job import NewJob, NewJobOptions
-    from callboard.board.jobs.queues import QueueOptions, QueueState
+    from callboard.board.jobs.queues import QueueOptions, QueueSettings, QueueState
     from callboard.board.jobs.registry import DefinedJob, JobRegistry
     from callboard.board.jobs.running import RunningJob
     from callboard.board.jobs.worker import Worker
@@ -125,12 +125,12 @@ __all__ = [
     "MemberOptions", "MemberReport", "MembershipEnded", "NameLapsed", "NewJob", "NewJobOptions", "NotAllImported",
     "NotAnswered", "NotImported", "NotSupported", "OffsetOutOfRange", "Package", "PackageCorrupt", "PackageError",
     "PackageRefused", "Page", "Provider", "Publisher", "PublisherStatus", "Publishing", "QueueOptions",
-    "QueueOrder", "QueueState", "QueueView", "QueuedPackage", "RecordTooLarge", "Remedy", "RemoteCluster",
-    "RemoteInstance", "Repair", "RepositoryBusy", "RepositoryError", "RepositoryOccupied", "RepositoryUnavailable",
-    "RequestOptions", "RequestRefused", "Retention", "RetentionGate", "RetryJob", "RootFilled", "RunningJob",
-    "SchemaTooNew", "SigningKey", "Subscriber", "SubscriberOptions", "SubscriberStatus", "SubscriberStuck",
-    "SubscriberTaken", "Token", "TopicMissing", "Topology", "TopologyEvent", "TopologyEventKind", "TopologyView",
-    "Trouble", "Undecodable", "Verified", "ViewExplanation", "WellKnownProperty", "Worker", "diff",
+    "QueueOrder", "QueueSettings", "QueueState", "QueueView", "QueuedPackage", "RecordTooLarge", "Remedy",
+    "RemoteCluster", "RemoteInstance", "Repair", "RepositoryBusy", "RepositoryError", "RepositoryOccupied",
+    "RepositoryUnavailable", "RequestOptions", "RequestRefused", "Retention", "RetentionGate", "RetryJob",
+    "RootFilled", "RunningJob", "SchemaTooNew", "SigningKey", "Subscriber", "SubscriberOptions", "SubscriberStatus",
+    "SubscriberStuck", "SubscriberTaken", "Token", "TopicMissing", "Topology", "TopologyEvent", "TopologyEventKind",
+    "TopologyView", "Trouble", "Undecodable", "Verified", "ViewExplanation", "WellKnownProperty", "Worker", "diff",
 ]  # fmt: skip
 
 _MODULES = {
@@ -149,7 +149,7 @@ _MODULES = {
     "callboard.board.jobs.board_jobs": "BoardJobs JobPage",
     "callboard.board.jobs.job": "Job",
     "callboard.board.jobs.new_job": "NewJob NewJobOptions",
-    "callboard.board.jobs.queues": "QueueOptions QueueState",
+    "callboard.board.jobs.queues": "QueueOptions QueueSettings QueueState",
     "callboard.board.jobs.registry": "DefinedJob JobRegistry",
     "callboard.board.jobs.running": "RunningJob",
     "callboard.board.jobs.worker": "Worker",

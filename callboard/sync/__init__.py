@@ -16,12 +16,13 @@ from callboard.board.connect.subscriber_options import SubscriberOptions
 from callboard.board.member.options import MemberOptions
 from callboard.board.read.events import BoardEvent
 from callboard.sync.cluster import LeaderLease, Member, Topology
+from callboard.sync.jobs import BoardJobs, Worker
 from callboard.sync.twin import EventLoop, Twin, given, waiting
 
 if TYPE_CHECKING:
     from callboard.board.care.retention_gate import GatePolicy, RetentionGate
 
-__all__ = ["Callboard", "LeaderLease", "Member", "Publisher", "Subscriber", "Topology"]
+__all__ = ["BoardJobs", "Callboard", "LeaderLease", "Member", "Publisher", "Subscriber", "Topology", "Worker"]
 
 
 class Publisher(Twin[publisher.Publisher]):
@@ -97,6 +98,11 @@ class Callboard(Twin[board.Callboard]):
     def member(self, **options: Unpack[MemberOptions]) -> Member:
         """This process as a member of the cluster; not yet started. See ``callboard.Callboard.member``."""
         return Member(self._loop, self._asynchronous.member(**options))
+
+    @property
+    def jobs(self) -> BoardJobs:
+        """The jobs on this log, and workers that run them. See ``callboard.Callboard.jobs``."""
+        return BoardJobs(self._loop, self._asynchronous.jobs)
 
     status = waiting(board.Callboard.status)
     queue = waiting(board.Callboard.queue)

@@ -18,16 +18,21 @@ PAIRS = [
     (callboard.Subscriber, callboard.sync.Subscriber),
     (callboard.Member, callboard.sync.Member),
     (callboard.LeaderLease, callboard.sync.LeaderLease),
+    (callboard.BoardJobs, callboard.sync.BoardJobs),
+    (callboard.Worker, callboard.sync.Worker),
 ]
 APART = {"on"}
 """What is no method for a service: it gives a board to those that stand in for its parts."""
 
+QUEUES = "tuple[callboard.board.jobs.queues.QueueState, ...]"
 SYNCHRONOUS = {
     "callboard.board.publisher.Publisher": "callboard.sync.Publisher",
     "callboard.board.subscriber.Subscriber": "callboard.sync.Subscriber",
     "Member": "callboard.sync.Member",
+    "callboard.board.jobs.worker.Worker": "callboard.sync.Worker",
     "callboard.board.member.leadership.LeaderLease": "callboard.sync.LeaderLease",
     "AsyncGenerator[BoardEvent, None]": "collections.abc.Iterator[BoardEvent]",
+    f"collections.abc.AsyncGenerator[{QUEUES}, None]": f"collections.abc.Iterator[{QUEUES}]",
     "AsyncGenerator[ClusterChange, None]": "collections.abc.Iterator[ClusterChange]",
 }
 """What a synchronous method gives for what an asynchronous one gives."""

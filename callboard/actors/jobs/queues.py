@@ -27,6 +27,12 @@ class Queues:
         self._configured.pop(name, None)
         self._found.clear()
 
+    @property
+    def names(self) -> set[str]:
+        """The names that are known before there is a job."""
+        plain = (safe(name) for name in self._configured if "{0}" not in name)
+        return {MAIN.name, *self.suspended, *plain}
+
     def of(self, topic: str) -> JobQueue:
         """The queue of the topic: of those that match, the one with the highest ranking, then the one configured first.
 

@@ -1,20 +1,18 @@
 """Calls a subscriber's hooks: finds them by name, bounds their time, and keeps them off the event loop."""
 
 import asyncio
-import importlib
 import inspect
 import pickle
-import sys
 import threading
 from collections.abc import Awaitable
 from contextlib import suppress
 from functools import cache, partial
-from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
 from callboard.actors.core.hooks import NO_CHANGES, Concerned, Hook, HookCall, HookFunction, HookSettings
 from callboard.backends.echo import harmless, masked, quoted
+from callboard.board.connect.imported import imported
 from callboard.content.importing.changes import Changes
 from callboard.errors import ConfigError, HookFailed
 
@@ -161,16 +159,7 @@ def find(where: str, base: Path) -> HookFunction:
     Raises:
         ConfigError: it cannot be imported, or is not there.
     """
-    module, _, name = where.partition(":")
-    if str(base) not in sys.path:
-        sys.path.append(str(base))
-    try:
-        found = attrgetter(name)(importlib.import_module(module))
-    except Exception as error:  # the module is the service's own, and may fail in any way
-        raise ConfigError(
-            f"hook {quoted(where)} cannot be imported: {type(error).__name__}: {error}; modules are searched in "
-            f"Python's path and {base}"
-        ) from error
+    found = imported(where, base, "hook")
     if not callable(found):
         raise ConfigError(f"hook {quoted(where)} is {quoted(found)}, not a function")
     function: HookFunction = found

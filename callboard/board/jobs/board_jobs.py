@@ -2,16 +2,16 @@
 
 import asyncio
 import socket
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Unpack
+from typing import Unpack
 
 from callboard.board.connect.user import current_user
 from callboard.board.context import BoardContext
 from callboard.board.jobs.adding import JobAdder
 from callboard.board.jobs.job import Job
 from callboard.board.jobs.new_job import NewJob, NewJobOptions
-from callboard.board.jobs.queues import QueueOptions, QueueState, queue_settings, queue_states
+from callboard.board.jobs.queues import QueueOptions, QueueSettings, QueueState, queue_settings, queue_states
 from callboard.board.jobs.reading import JobReading
 from callboard.board.jobs.running import Handlers
 from callboard.board.jobs.worker import Worker
@@ -28,6 +28,7 @@ from callboard.messages.jobs.limits import check_message
 from callboard.messages.topics import job_topic
 
 DRAIN_S = 10.0
+NEWS_S = 60.0
 
 OPEN = (JobState.QUEUED, JobState.ACTIVE)
 
@@ -167,6 +168,19 @@ class BoardJobs:
         """What waits and runs in each queue."""
         return queue_states(await self._read())
 
+    async def watch(self) -> AsyncGenerator[tuple[QueueState, ...], None]:
+        """What waits and runs in each queue: now, and whenever that has changed."""
+        told: tuple[QueueState, ...] = ()
+        while True:
+            reading = await self._read()
+            if (states := queue_states(reading)) != told:
+                told = states
+                yield states
+            try:
+                await reading.news(NEWS_S)
+            except TopicMissing:
+                await asyncio.sleep(1.0)  # no job was ever added
+
     async def wait(self, job: int, timeout_s: float = 60.0) -> Job:
         """Wait until the job has ended. Raises ``NotAnswered`` after the timeout, ``RequestRefused`` for no job."""
         door.asked(job=job, timeout_s=timeout_s)
@@ -216,10 +230,10 @@ class BoardJobs:
         door.asked(queue=queue)
         await self._command((), JobCommandMessage(resume=queue), reason, author)
 
-    async def configure(self, name: str, topics: Iterable[str], **options: Any) -> None:
+    async def configure(self, name: str, topics: Iterable[str], **options: Unpack[QueueSettings]) -> None:
         """Add a queue, or replace the settings of the one with this name, which keeps its place.
 
-        The options are those of ``QueueOptions``. Raises ``RequestRefused``.
+        The options are those of ``QueueSettings``. Raises ``RequestRefused``.
         """
         settings = queue_settings(QueueOptions(**door.queue(name=name, topics=topics, **options)))
         await self._command((), JobCommandMessage(configure=settings), "", "")

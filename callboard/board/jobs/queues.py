@@ -2,10 +2,27 @@
 
 from collections import Counter
 from dataclasses import dataclass
+from typing import Literal, TypedDict
 
 from callboard.board.jobs.reading import JobReading
 from callboard.messages.jobs.job_messages import JobQueue, QueueOrder
 from callboard.messages.jobs.job_state import JobState
+
+
+class QueueSettings(TypedDict, total=False):
+    """The settings of a queue besides name and topics, with the meaning and the defaults of ``QueueOptions``."""
+
+    order: QueueOrder | Literal["unordered", "ordered", "topic_round_robin"]
+    parallel: int
+    cluster_parallel: int
+    retries: int
+    delay_s: float
+    delay_max_s: float
+    growth: float
+    timeout_s: float
+    ranking: int
+    retry_exceptions: bool
+    crashes: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,9 +85,9 @@ def queue_settings(its: QueueOptions) -> JobQueue:
 
 
 def queue_states(reading: JobReading) -> tuple[QueueState, ...]:
-    """All queues that have jobs, by name."""
+    """All queues that are configured or have had jobs, by name."""
     jobs, counts = reading.jobs, Counter[tuple[str, str]]()
-    topics: dict[str, list[str]] = {}
+    topics: dict[str, list[str]] = {name: [] for name in jobs.queues.names}
     for number, topic in enumerate(jobs.topics):
         topics.setdefault(jobs.queue_of(number).name, []).append(topic)
     for (number, state), many in jobs.table.counts.items():
