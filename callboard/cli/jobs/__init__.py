@@ -1,0 +1,1 @@
+"""``callboard jobs``: what workers are to do."""

@@ -1,0 +1,142 @@
+"""``callboard jobs stop``, ``drop``, ``retry``, ``suspend``, ``resume`` and ``configure``: commands about jobs."""
+
+from typing import TYPE_CHECKING, Annotated, Any, Literal, cast
+
+import typer
+
+from callboard.board.jobs.queues import QueueSettings
+from callboard.cli.board import on_board
+from callboard.cli.commanding import Author, Reason
+from callboard.cli.jobs.listing import JobId
+from callboard.cli.jobs.shown import job_data, state_words
+from callboard.cli.options import BoardOptions, Json
+from callboard.cli.terminal.exit_codes import FOUND
+from callboard.cli.terminal.output import say, show, show_json
+from callboard.door.names import suggestion
+from callboard.errors import ConfigError, RequestRefused
+
+if TYPE_CHECKING:
+    from callboard.board.board import Callboard
+
+JobIds = Annotated[list[int], typer.Argument(metavar="ID...", min=0, help="The jobs.", show_default=False)]
+QueueName = Annotated[str, typer.Argument(metavar="QUEUE", help="Its name.", show_default=False)]
+Expect = Annotated[bool, typer.Option("--expect", help="Accept an unknown name.")]
+
+
+def stop(options: BoardOptions, jobs: JobIds, reason: Reason = "", author: Author = "", json: Json = False) -> None:
+    """Stop jobs: those that wait end, those that run are told to."""
+    done = on_board(options, lambda board: board.jobs.stop(*jobs, reason=reason, author=author))
+    _report("stopped", jobs, done, json=json)
+
+
+def drop(options: BoardOptions, jobs: JobIds, reason: Reason = "", author: Author = "", json: Json = False) -> None:
+    """End jobs at once: those that run are cancelled, and their results ignored."""
+    done = on_board(options, lambda board: board.jobs.drop(*jobs, reason=reason, author=author))
+    _report("dropped", jobs, done, json=json)
+
+
+def _report(word: str, jobs: list[int], done: tuple[int, ...], *, json: bool) -> None:
+    ended = [job for job in jobs if job not in done]
+    if json:
+        show_json({word: done, "ended_or_unknown": ended})
+    elif done:
+        show(f"{word}: {' '.join(map(str, done))}")
+    if ended:
+        say(f"ended before, or unknown: {' '.join(map(str, ended))}")
+        raise typer.Exit(FOUND)
+
+
+def retry(options: BoardOptions, job: JobId, json: Json = False) -> None:
+    """Add a job that has ended once more, under a new id."""
+    again = on_board(options, lambda board: board.jobs.retry(job))
+    if json:
+        show_json(job_data(again))
+    else:
+        show(f"job {again.id}, {again.topic}: {state_words(again)}; it repeats job {job}")
+
+
+def suspend(
+    options: BoardOptions,
+    queue: QueueName,
+    expect: Expect = False,
+    reason: Reason = "",
+    author: Author = "",
+    json: Json = False,
+) -> None:
+    """Start no more jobs of a queue; those that run go on."""
+
+    async def work(board: "Callboard") -> None:
+        if not expect:
+            await _demand(board, queue)
+        await board.jobs.suspend(queue, reason, author)
+
+    on_board(options, work)
+    _done({"queue": queue, "suspended": True}, f"{queue} is suspended", json=json)
+
+
+def resume(
+    options: BoardOptions, queue: QueueName, reason: Reason = "", author: Author = "", json: Json = False
+) -> None:
+    """Start jobs of a suspended queue again."""
+
+    async def work(board: "Callboard") -> None:
+        await _demand(board, queue)
+        await board.jobs.resume(queue, reason, author)
+
+    on_board(options, work)
+    _done({"queue": queue, "suspended": False}, f"{queue} is resumed", json=json)
+
+
+def configure(
+    options: BoardOptions,
+    queue: QueueName,
+    topics: Annotated[
+        list[str] | None, typer.Argument(metavar="TOPIC...", help="Topics, or patterns.", show_default=False)
+    ] = None,
+    order: Annotated[
+        Literal["unordered", "ordered", "topic_round_robin"] | None, typer.Option(help="In which jobs are started.")
+    ] = None,
+    parallel: Annotated[int | None, typer.Option(min=0, help="Jobs at a time on each worker; 0: no limit.")] = None,
+    cluster_parallel: Annotated[int | None, typer.Option(min=0, help="Jobs at a time in all; 0: no limit.")] = None,
+    retries: Annotated[int | None, typer.Option(min=-1, help="Of a job that failed; -1: no limit.")] = None,
+    delay: Annotated[float | None, typer.Option(metavar="SECONDS", min=0, help="Before the first retry.")] = None,
+    delay_max: Annotated[float | None, typer.Option(metavar="SECONDS", min=0, help="Before any retry.")] = None,
+    timeout: Annotated[float | None, typer.Option(metavar="SECONDS", min=0, help="For an attempt; 0: none.")] = None,
+    ranking: Annotated[int | None, typer.Option(help="Of queues that match a topic, the highest has it.")] = None,
+    remove: Annotated[bool, typer.Option("--remove", help="Remove its settings.")] = False,
+    json: Json = False,
+) -> None:
+    """Add a queue, or replace all settings of the one with this name."""
+    if remove == bool(topics):
+        raise ConfigError("name the topics of the queue, or --remove it")
+    given = {
+        "order": order, "parallel": parallel, "cluster_parallel": cluster_parallel, "retries": retries,
+        "delay_s": delay, "delay_max_s": delay_max, "timeout_s": timeout, "ranking": ranking,
+    }  # fmt: skip
+    settings = cast("QueueSettings", {name: value for name, value in given.items() if value is not None})
+
+    async def work(board: "Callboard") -> None:
+        if remove:
+            await _demand(board, queue)
+            await board.jobs.remove_queue(queue)
+        else:
+            await board.jobs.configure(queue, topics or (), **settings)
+
+    on_board(options, work)
+    made = {"queue": queue, "removed": remove, "topics": topics or [], **settings}
+    _done(made, f"{queue} is {'removed' if remove else 'configured'}", json=json)
+
+
+async def _demand(board: "Callboard", queue: str) -> None:
+    known = [each.name for each in await board.jobs.queues()]
+    if queue not in known:
+        close = suggestion(queue, known)
+        meant = f"did you mean {close!r}?" if close else "see `callboard jobs queues`"
+        raise RequestRefused(f"no queue {queue!r} is configured or has had jobs; {meant}", code="not_found")
+
+
+def _done(data: dict[str, Any], line: str, *, json: bool) -> None:
+    if json:
+        show_json(data)
+    else:
+        show(line)

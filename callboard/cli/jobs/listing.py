@@ -1,0 +1,140 @@
+"""``callboard jobs list``, ``show``, ``queues`` and ``watch``: show jobs and queues."""
+
+import sys
+from collections.abc import Iterable
+from contextlib import aclosing
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from callboard.board.jobs.board_jobs import OPEN, BoardJobs
+from callboard.board.jobs.job import Job
+from callboard.board.jobs.queues import QueueState
+from callboard.cli.board import on_board
+from callboard.cli.jobs.shown import job_data, job_lines, since, state_words
+from callboard.cli.options import BoardOptions, Json, Limit
+from callboard.cli.terminal.output import show as show_lines
+from callboard.cli.terminal.output import show_json, show_table, table
+from callboard.errors import RequestRefused
+from callboard.messages.jobs.job_state import JobState
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+    from callboard.board.board import Callboard
+
+QUEUE_COLUMNS = ("QUEUE", "<QUEUED>", "<ACTIVE>", "<PARKED>", "<ENDED>", "STATE", "TOPICS")
+
+States = Annotated[
+    list[str] | None,
+    typer.Option("--state", metavar="STATE", help="Only these; repeatable. Default: queued, active."),
+]
+JobId = Annotated[int, typer.Argument(metavar="ID", min=0, help="The job.", show_default=False)]
+
+
+def list_jobs(
+    options: BoardOptions,
+    state: States = None,
+    every: Annotated[bool, typer.Option("--all", help="In all states.")] = False,
+    topic: Annotated[str | None, typer.Option(metavar="PATTERN", help="Only of these topics.")] = None,
+    newest: Annotated[bool, typer.Option("--newest", help="Begin with the newest.")] = False,
+    after: Annotated[int, typer.Option(metavar="ID", min=-1, help="The page after the one that ended here.")] = -1,
+    limit: Limit = 20,
+    json: Json = False,
+) -> None:
+    """List jobs, the oldest first; runs without a name."""
+    states = tuple(JobState) if every else state or OPEN
+    page = on_board(
+        options, lambda board: board.jobs.find(states, topic=topic, after=after, limit=limit, newest=newest)
+    )
+    if json:
+        show_json({"items": [job_data(job) for job in page.items], "after": page.after})
+    elif page.items:
+        columns = ("<ID>", "STATE", "TOPIC", "QUEUE", "<AGE>", "<FAILED>", "WORKER", "TITLE")
+        show_table(columns, map(_row, page.items))
+        if page.after >= 0:
+            show_lines("", f"there is more: --after {page.after}")
+    else:
+        show_lines("no such job" if every or state or topic else "no job waits or runs; --all includes the others")
+
+
+def _row(job: Job) -> Iterable[str]:
+    ago, failed = since(job.ended_ms or job.created_ms), str(job.attempts or "")
+    return str(job.id), state_words(job), job.topic, job.queue, ago, failed, job.worker, job.title
+
+
+def show(options: BoardOptions, job: JobId, json: Json = False) -> None:
+    """Show a job: state, payload, result, and why it failed."""
+    found = on_board(options, lambda board: known(board.jobs, job))
+    if json:
+        show_json(job_data(found))
+    else:
+        show_lines(*job_lines(found))
+
+
+async def known(jobs: BoardJobs, job: int) -> Job:
+    """The job. Raises ``RequestRefused`` if there is none with this id."""
+    if (found := await jobs.get(job)) is None:
+        raise RequestRefused(
+            f"there is no job {job}; `callboard jobs list --all` shows those there are", code="not_found"
+        )
+    return found
+
+
+def queues(options: BoardOptions, json: Json = False) -> None:
+    """Show what waits, runs and has ended in each queue."""
+    found = on_board(options, lambda board: board.jobs.queues())
+    if json:
+        show_json([asdict(each) for each in found])
+    else:
+        show_table(QUEUE_COLUMNS, map(_queue_row, found))
+
+
+def watch(
+    options: BoardOptions,
+    once: Annotated[bool, typer.Option("--once", help="Only as it is now.")] = False,
+    json: Json = False,
+) -> None:
+    """Show what waits, runs and has ended in each queue, as it changes, until Ctrl-C."""
+    if once:
+        queues(options, json)
+        return
+
+    async def lines(board: "Callboard") -> None:
+        before: dict[str, QueueState] = {}
+        async with aclosing(board.jobs.watch()) as states:
+            async for found in states:
+                if json:
+                    show_json([asdict(each) for each in found], indent=None)
+                    continue
+                for each in found:
+                    if before.get(each.name) != each:
+                        show_lines(_queue_line(each))
+                before = {each.name: each for each in found}
+
+    async def screen(board: "Callboard") -> None:
+        from rich.live import Live
+
+        from callboard.cli.terminal.screen import screen
+
+        async with aclosing(board.jobs.watch()) as states:
+            with Live(console=screen(), refresh_per_second=4) as live:
+                async for found in states:
+                    live.update(_queue_table(found))
+
+    on_board(options, screen if sys.stdout.isatty() and not json else lines, endless=True)
+
+
+def _queue_table(found: Iterable[QueueState]) -> "Table":
+    return table(QUEUE_COLUMNS, map(_queue_row, found))
+
+
+def _queue_row(queue: QueueState) -> Iterable[str]:
+    counts = (queue.queued, queue.active, queue.parked, queue.ended)
+    return queue.name, *map(str, counts), "suspended" if queue.suspended else "", " ".join(queue.topics)
+
+
+def _queue_line(queue: QueueState) -> str:
+    counts = f"{queue.queued} queued, {queue.active} active, {queue.parked} parked, {queue.ended} ended"
+    return f"{queue.name}: {counts}{', suspended' * queue.suspended}"

@@ -1,0 +1,56 @@
+"""Jobs for people, and as JSON."""
+
+import base64
+import json
+import time
+from collections.abc import Iterator
+from dataclasses import asdict
+from typing import Any
+
+from callboard.board.jobs.job import Job
+from callboard.cli.terminal.output import age
+
+
+def job_data(job: Job) -> dict[str, Any]:
+    """The job as JSON; bytes as ``{"base64": ...}``."""
+    data = asdict(job) | {"state": job.state.name.lower()}
+    return {name: _json(value) for name, value in data.items()}
+
+
+def _json(value: object) -> object:
+    return {"base64": base64.b64encode(value).decode()} if isinstance(value, bytes) else value
+
+
+def state_words(job: Job) -> str:
+    """The state, and what it waits for."""
+    words = [job.state.name.lower()]
+    if job.parked:
+        words.append("no worker runs its topic")
+    if (left_s := job.due_ms / 1000 - time.time()) > 0:
+        words.append(f"due in {age(left_s)}")
+    if job.stopping:
+        words.append("stopping")
+    return ", ".join(words)
+
+
+def since(ms: int) -> str:
+    """How long ago that was; nothing for 0."""
+    return age(time.time() - ms / 1000) if ms else ""
+
+
+def job_lines(job: Job) -> Iterator[str]:
+    """All that is known of the job."""
+    yield f"job {job.id}, {job.topic}: {state_words(job)}"
+    yield f"queue {job.queue}; added {since(job.created_ms)} ago by {job.creator}"
+    if job.worker:
+        yield f"runs on {job.worker}"
+    if job.ended_ms:
+        yield f"ended {since(job.ended_ms)} ago"
+    if job.attempts or job.crashes:
+        yield f"failed attempts: {job.attempts}; crashed workers: {job.crashes}"
+    for name in ("title", "priority", "lane", "unique", "message"):
+        if value := getattr(job, name):
+            yield f"{name}: {value}"
+    for name in ("payload", "result"):
+        if (value := getattr(job, name)) is not None:
+            yield f"{name}: {json.dumps(_json(value), ensure_ascii=False)}"
