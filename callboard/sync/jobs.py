@@ -12,20 +12,23 @@ from callboard.sync.twin import Twin, waiting
 
 
 class Worker(Twin[worker.Worker]):
-    """See ``callboard.Worker``. Created by ``BoardJobs.worker``; runs jobs inside ``with``."""
+    """See ``callboard.Worker``. Created by ``BoardJobs.worker``; runs jobs inside ``with``.
+
+    If it cannot go on, the body of ``with`` is not cancelled, as a thread cannot be; the end of the body raises why.
+    """
 
     start = waiting(worker.Worker.start)
     stop = waiting(worker.Worker.stop)
     ended = waiting(worker.Worker.ended)
 
     def __enter__(self) -> Self:
-        self.start()
+        self._loop.run(self._asynchronous.__aenter__())
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self.stop()
+        self._loop.run(self._asynchronous.__aexit__(kind, error, trace))
 
 
 class BoardJobs(Twin[board_jobs.BoardJobs]):

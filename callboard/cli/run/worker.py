@@ -10,7 +10,7 @@ import typer
 from callboard.board.connect.imported import imported
 from callboard.cli.board import configure_service_logging, open_board, place
 from callboard.cli.options import BoardOptions, Create, Member
-from callboard.cli.run.service import first_of, stop_signals
+from callboard.cli.run.service import stop_signals
 from callboard.config import Loaded, Value
 from callboard.errors import ConfigError
 
@@ -48,9 +48,8 @@ async def _run(
     section = {name: value for name, value in loaded.config.member.model_dump().items() if value}
     with stop_signals() as stop:
         async with open_board(loaded, create=create, configure=configure) as board:
-            service = board.jobs.worker(functions, slots=slots, drain_s=drain_s, **section)
             line = structlog.get_logger()
-            async with service:
+            async with board.jobs.worker(functions, slots=slots, drain_s=drain_s, **section):
                 line.info("worker.started", log=place(loaded.config.log), topics=tuple(functions), slots=slots)
-                await first_of(stop.wait(), service.ended())
+                await stop.wait()
             line.info("worker.stopped")
