@@ -103,6 +103,8 @@ QUEUE: dict[str, Rule] = {
     "ranking": whole(-limits.OFFSET_MAX, limits.OFFSET_MAX),
     "retry_exceptions": flag,
     "crashes": whole(1, 200),
+    "keep_s": SECONDS,
+    "keep_failed_s": SECONDS,
 }
 
 ARGUMENTS: dict[str, Rule] = {

@@ -3,6 +3,7 @@
 from collections import Counter, defaultdict
 from typing import NamedTuple
 
+from callboard.actors.jobs.history import History
 from callboard.actors.jobs.job_table import JobTable
 from callboard.actors.jobs.keys import UniqueKeys
 from callboard.actors.jobs.queues import Queues
@@ -48,6 +49,7 @@ class Jobs:
         self.queues = Queues()
         self.waiting = Waiting(self.table, self.options)
         self.unique = UniqueKeys()
+        self.history = History()
         self.workers: dict[str, Worker] = {}
         """By incarnation."""
         self.leases: dict[int, str] = {}
@@ -114,9 +116,16 @@ class Jobs:
         self.table.change(row, state)
         self.table.ended_at[row], self.table.since_ms[row] = at
         self.stopping.discard(job)
-        self.waiting.ended(job, self.lane_of(self.queue_of(self.table.topics[row])))
+        queue = self.queue_of(self.table.topics[row])
+        self.waiting.ended(job, self.lane_of(queue))
+        self.history.add(job, queue.keep_ms if state is JobState.SUCCEEDED else queue.keep_failed_ms)
         if options := self.options.pop(job, None):
             self.unique.ended(options.unique, job, at.ms)
+
+    def ended_ms(self, job: int) -> int | None:
+        """When the job ended; None if it is not known any more."""
+        row = self.table.find(job)
+        return self.table.since_ms[row] if row >= 0 else None
 
     def reconfigured(self) -> None:
         """Topics may belong to other queues than before."""

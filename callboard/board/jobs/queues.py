@@ -44,6 +44,8 @@ class QueueOptions:
         ranking: of several queues that match, the one with the highest is taken, then the one configured first.
         retry_exceptions: whether a job that raises is tried again.
         crashes: workers that may crash while they run a job, before it is given up.
+        keep_s: seconds that a job is kept after it has succeeded.
+        keep_failed_s: seconds that it is kept after any other end.
     """
 
     name: str
@@ -59,6 +61,8 @@ class QueueOptions:
     ranking: int = 0
     retry_exceptions: bool = True
     crashes: int = 5
+    keep_s: float = 3600.0
+    keep_failed_s: float = 604_800.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,6 +85,7 @@ def queue_settings(its: QueueOptions) -> JobQueue:
         retries=its.retries, delay_ms=round(its.delay_s * 1000), delay_max_ms=round(its.delay_max_s * 1000),
         growth_percent=round(its.growth * 100), timeout_ms=round(its.timeout_s * 1000), ranking=its.ranking,
         retry_exceptions=its.retry_exceptions, crashes=its.crashes,
+        keep_ms=round(its.keep_s * 1000), keep_failed_ms=round(its.keep_failed_s * 1000),
     )  # fmt: skip
 
 

@@ -6,9 +6,19 @@ from callboard.actors.jobs.planning import Planner
 from callboard.actors.jobs.worker.settings import WorkerSettings
 from callboard.messages.event import Event, replaced
 from callboard.messages.jobs.job_mail import TellCluster
-from callboard.messages.jobs.job_messages import JobsEndedMessage, JobsLeasedMessage, WorkerGoneMessage
+from callboard.messages.jobs.job_messages import (
+    BATCH_MAX,
+    JobCommandMessage,
+    JobsEndedMessage,
+    JobsLeasedMessage,
+    WorkerGoneMessage,
+)
 
 NOBODY = TellCluster(cluster_log="", epoch=-1, leader_epoch=-1, incarnation="")
+
+
+FORGET_S = 60.0
+"""Between two records that remove less than a thousand jobs from the history."""
 
 
 class Leader:
@@ -24,6 +34,7 @@ class Leader:
         """Of the last record appended, once it is known, until it is read back."""
         self._read_to = -1
         self._paused = False
+        self._next_forgetting_s = 0.0
         self.told = NOBODY
 
     def learn(self, ended: JobsEndedMessage) -> None:
@@ -58,7 +69,7 @@ class Leader:
             return gone
         self._planned = self._planner.plan(now.wall_ns // 1_000_000)
         if not self._planned:
-            return ()
+            return self._forgetting(now)
         workers = {worker: place for place, worker in enumerate(dict.fromkeys(worker for _, worker in self._planned))}
         return (
             replaced(
@@ -66,6 +77,15 @@ class Leader:
                 jobs=tuple(job for job, _ in self._planned), read_to=self._read_to,
             ),
         )  # fmt: skip
+
+    def _forgetting(self, now: Moment) -> tuple[Event, ...]:
+        """Remove the jobs from the history whose time is over: when there is nothing else to do, and not one by one."""
+        expired = self._jobs.history.expired(now.wall_ns // 1_000_000, self._jobs.ended_ms, BATCH_MAX)
+        few = len(expired) < BATCH_MAX
+        if not expired or (few and now.mono_s < self._next_forgetting_s):
+            return ()
+        self._next_forgetting_s = now.mono_s + FORGET_S
+        return (JobCommandMessage(author=self.told.incarnation, reason="their time is over", forget=expired),)
 
     def appended(self, offsets: tuple[int, ...]) -> None:
         """The last messages are on the log."""

@@ -290,6 +290,19 @@ def test_two_workers_share_the_jobs_and_the_limit_of_a_queue_holds_for_both(tmp_
     run(tmp_path, scenario)
 
 
+def test_jobs_that_have_ended_are_forgotten_after_their_time(tmp_path: Path) -> None:
+    async def scenario(jobs: BoardJobs) -> None:
+        await jobs.configure("short", ["a"], keep_s=0)
+        async with jobs.worker({"a": no_argument, "b": no_argument}):
+            kept, gone = await jobs.add("b"), await jobs.add("a")
+            await jobs.wait(kept.id)
+            while await jobs.get(gone.id) is not None:  # noqa: ASYNC110 - what changes is on the log
+                await asyncio.sleep(0.01)
+            assert await jobs.get(kept.id) is not None
+
+    run(tmp_path, scenario)
+
+
 @pytest.mark.parametrize(
     ("given", "text"),
     [
