@@ -1,0 +1,61 @@
+"""The programs in docs/jobs.md run as they are written there, and its numbers are those of the code."""
+
+import re
+import shlex
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from callboard import Callboard, NewJobOptions, QueueOptions
+from callboard.board.member.options import PROFILES
+from callboard.door.jobs import JOBS_MAX
+from tests.e2e.conftest import DEADLINE_S, Terminal
+
+TEXT = (Path(__file__).resolve().parents[3] / "docs" / "jobs.md").read_text(encoding="utf-8")
+PROGRAMS = dict(re.findall(r"^```python file=(\S+)\n(.*?)^```$", TEXT, re.MULTILINE | re.DOTALL))
+COMMANDS = [shlex.split(line, comments=True)[1:] for line in re.findall(r"^\$ (callboard .*)$", TEXT, re.MULTILINE)]
+USUAL = QueueOptions(name="", topics=())
+
+
+def test_the_jobs_of_the_document_are_run_by_the_worker_of_the_document(newcomer: Terminal) -> None:
+    for name, text in PROGRAMS.items():
+        (newcomer.folder / name).write_text(text)
+    init, worker, *others = COMMANDS
+    newcomer.run(*init)
+    newcomer.start(*worker, said="worker.txt")
+    deadline = time.monotonic() + DEADLINE_S
+    while "worker.started" not in (newcomer.folder / "worker.txt").read_text():
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+    order = [sys.executable, "order.py"]
+    done = subprocess.run(order, cwd=newcomer.folder, capture_output=True, text=True, timeout=DEADLINE_S, check=True)
+    assert done.stdout == "mail/send SUCCEEDED sent to ann@example.org\nreport/build SUCCEEDED 30\n"
+    said = [newcomer.out(*command) for command in others]
+    assert "sent to cid@example.org" in said[0]
+    assert "due in 60 min" in said[1]
+    assert said[-1] == "mails is suspended\n"
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        f"adds up to {JOBS_MAX:,} at once",
+        f"again {USUAL.retries} times, first after {USUAL.delay_s:g} s, then after twice as long",
+        f"After {USUAL.crashes} crashes of workers",
+        f"its lease ran out ({PROFILES['default'].lease_s:g} s)",
+    ],
+)
+def test_the_numbers_in_the_document_match_the_code(words: str) -> None:
+    assert words in " ".join(TEXT.split())
+    assert (USUAL.growth, USUAL.delay_max_s) == (2, 3600)
+
+
+def test_every_option_and_every_call_is_documented() -> None:
+    assert [name for name in NewJobOptions.__annotations__ if f"`{name}`" not in TEXT] == []
+    calls = re.findall(r"board\.jobs\.(\w+)", TEXT)
+    jobs = Callboard("memory:").jobs
+    assert {"add_all", "wait", "worker", "get"} <= set(calls)
+    assert [call for call in calls if not hasattr(jobs, call)] == []
