@@ -22,11 +22,13 @@ if TYPE_CHECKING:
     from callboard.board.connect.settings import Publishing
     from callboard.board.connect.subscriber_options import SubscriberOptions
     from callboard.board.jobs.board_jobs import BoardJobs, JobPage
+    from callboard.board.jobs.crons import daily, hourly, monthly, weekly, yearly
     from callboard.board.jobs.job import Job
     from callboard.board.jobs.new_job import NewJob, NewJobOptions
     from callboard.board.jobs.queues import QueueOptions, QueueSettings, QueueState
     from callboard.board.jobs.registry import DefinedJob, JobRegistry
     from callboard.board.jobs.running import RunningJob
+    from callboard.board.jobs.schedule_state import ScheduleState
     from callboard.board.jobs.worker import Worker
     from callboard.board.member.differences import InstancesDiff, diff
     from callboard.board.member.leadership import LeaderLease
@@ -128,9 +130,10 @@ __all__ = [
     "QueueOrder", "QueueSettings", "QueueState", "QueueView", "QueuedPackage", "RecordTooLarge", "Remedy",
     "RemoteCluster", "RemoteInstance", "Repair", "RepositoryBusy", "RepositoryError", "RepositoryOccupied",
     "RepositoryUnavailable", "RequestOptions", "RequestRefused", "Retention", "RetentionGate", "RetryJob",
-    "RootFilled", "RunningJob", "SchemaTooNew", "SigningKey", "Subscriber", "SubscriberOptions", "SubscriberStatus",
-    "SubscriberStuck", "SubscriberTaken", "Token", "TopicMissing", "Topology", "TopologyEvent", "TopologyEventKind",
-    "TopologyView", "Trouble", "Undecodable", "Verified", "ViewExplanation", "WellKnownProperty", "Worker", "diff",
+    "RootFilled", "RunningJob", "ScheduleState", "SchemaTooNew", "SigningKey", "Subscriber", "SubscriberOptions",
+    "SubscriberStatus", "SubscriberStuck", "SubscriberTaken", "Token", "TopicMissing", "Topology", "TopologyEvent",
+    "TopologyEventKind", "TopologyView", "Trouble", "Undecodable", "Verified", "ViewExplanation",
+    "WellKnownProperty", "Worker", "daily", "diff", "hourly", "monthly", "weekly", "yearly",
 ]  # fmt: skip
 
 _MODULES = {
@@ -147,11 +150,13 @@ _MODULES = {
     "callboard.board.connect.settings": "Publishing",
     "callboard.board.connect.subscriber_options": "SubscriberOptions",
     "callboard.board.jobs.board_jobs": "BoardJobs JobPage",
+    "callboard.board.jobs.crons": "daily hourly monthly weekly yearly",
     "callboard.board.jobs.job": "Job",
     "callboard.board.jobs.new_job": "NewJob NewJobOptions",
     "callboard.board.jobs.queues": "QueueOptions QueueSettings QueueState",
     "callboard.board.jobs.registry": "DefinedJob JobRegistry",
     "callboard.board.jobs.running": "RunningJob",
+    "callboard.board.jobs.schedule_state": "ScheduleState",
     "callboard.board.jobs.worker": "Worker",
     "callboard.board.member.differences": "InstancesDiff diff",
     "callboard.board.member.leadership": "LeaderLease",

@@ -113,6 +113,7 @@ ARGUMENTS: dict[str, Rule] = {
     "states": states,
     "topic": optional(pattern),
     "queue": named,
+    "schedule": named,
     "after": whole(-1, JOB_MAX),
     "limit": whole(1, limits.PAGE_MAX),
     "timeout_s": number(0, limits.TIMEOUT_S_MAX),

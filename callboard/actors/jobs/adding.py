@@ -5,6 +5,7 @@ from collections.abc import Iterator
 
 from callboard.actors.jobs.jobs import At, Jobs
 from callboard.actors.jobs.refusals import WHOLE, Refusal
+from callboard.actors.jobs.scheduling import tick
 from callboard.messages.jobs.job_messages import JobOptions, JobsAddedMessage, job_id
 
 TOPICS_MAX = 10_000
@@ -16,17 +17,9 @@ REQUESTS_MAX = 10_000
 
 def add(jobs: Jobs, at: At, added: JobsAddedMessage) -> Iterator[Refusal]:
     """Add the jobs, but none for a tick that its schedule has had, and none with a key that another job has."""
-    if (earlier := jobs.requests.get(added.request)) is not None:
-        yield WHOLE, f"they were added by the record at offset {earlier}"
+    if refused := next(tick(jobs, added) if added.schedule else _requested(jobs, at, added), None):
+        yield refused
         return
-    jobs.requests[added.request] = at.offset
-    if len(jobs.requests) > REQUESTS_MAX:
-        del jobs.requests[next(iter(jobs.requests))]
-    if added.schedule:
-        if added.tick_ms <= jobs.ticks.get(added.schedule, -1):
-            yield WHOLE, f"schedule {added.schedule!r} has had its tick at {added.tick_ms}"
-            return
-        jobs.ticks[added.schedule] = added.tick_ms
     if (topics := _numbered(jobs, added)) is None:
         yield (
             WHOLE,
@@ -44,6 +37,15 @@ def add(jobs: Jobs, at: At, added: JobsAddedMessage) -> Iterator[Refusal]:
         jobs.waiting.add(topic, its)
     for place, options in special.items():
         yield from _special(jobs, at, first + place, options)
+
+
+def _requested(jobs: Jobs, at: At, added: JobsAddedMessage) -> Iterator[Refusal]:
+    if (earlier := jobs.requests.get(added.request)) is not None:
+        yield WHOLE, f"they were added by the record at offset {earlier}"
+        return
+    jobs.requests[added.request] = at.offset
+    if len(jobs.requests) > REQUESTS_MAX:
+        del jobs.requests[next(iter(jobs.requests))]
 
 
 def _numbered(jobs: Jobs, added: JobsAddedMessage) -> list[int] | None:

@@ -7,6 +7,7 @@ from callboard.actors.jobs.history import History
 from callboard.actors.jobs.job_table import JobTable
 from callboard.actors.jobs.keys import UniqueKeys
 from callboard.actors.jobs.queues import Queues
+from callboard.actors.jobs.schedules import Schedules
 from callboard.actors.jobs.waiting import Waiting
 from callboard.messages.jobs.job_messages import JobOptions, JobQueue, QueueOrder
 from callboard.messages.jobs.job_state import JobState
@@ -60,8 +61,7 @@ class Jobs:
         """How many jobs are leased by queue and worker; in all, with an empty worker."""
         self.stopping: set[int] = set()
         """Leased jobs that are to stop."""
-        self.ticks: dict[str, int] = {}
-        """The last tick of each schedule that added a job, in milliseconds since the epoch."""
+        self.schedules = Schedules()
         self.fence = Fence()
         self.leased_at = -1
         """The offset of the last lease."""

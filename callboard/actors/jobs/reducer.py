@@ -12,12 +12,16 @@ from callboard.actors.jobs.ending import end
 from callboard.actors.jobs.jobs import At, Jobs
 from callboard.actors.jobs.leasing import dismiss, lease, welcome
 from callboard.actors.jobs.refusals import Refusal
+from callboard.actors.jobs.scheduling import command as command_schedule
+from callboard.actors.jobs.scheduling import schedule
 from callboard.messages.event import Event
 from callboard.messages.jobs.job_messages import (
     JobCommandMessage,
     JobsAddedMessage,
     JobsEndedMessage,
     JobsLeasedMessage,
+    ScheduleCommandMessage,
+    ScheduleMessage,
     WorkerGoneMessage,
     WorkerMessage,
 )
@@ -36,5 +40,7 @@ RULES: Mapping[type[Event], Callable[[Jobs, At, Any], Iterator[Refusal]]] = {
     WorkerMessage: welcome,
     WorkerGoneMessage: dismiss,
     JobCommandMessage: command,
+    ScheduleMessage: schedule,
+    ScheduleCommandMessage: command_schedule,
 }
 """The rule for each message that changes jobs."""

@@ -7,25 +7,21 @@ from dataclasses import dataclass
 from typing import Unpack
 
 from callboard.board.connect.user import current_user
-from callboard.board.context import BoardContext
 from callboard.board.jobs.adding import JobAdder
 from callboard.board.jobs.job import Job
 from callboard.board.jobs.new_job import NewJob, NewJobOptions
 from callboard.board.jobs.queues import QueueOptions, QueueSettings, QueueState, queue_settings, queue_states
-from callboard.board.jobs.reading import JobReading
 from callboard.board.jobs.running import Handlers
+from callboard.board.jobs.scheduling import Scheduling
 from callboard.board.jobs.worker import Worker
 from callboard.board.member.member import Member
 from callboard.board.member.options import MemberOptions, member_plan
 from callboard.door import jobs as door
 from callboard.door import members
-from callboard.errors import NotAnswered, RequestRefused, TopicMissing, Undecodable
+from callboard.errors import NotAnswered, RequestRefused, Undecodable
 from callboard.messages.event import replaced
-from callboard.messages.headers import new_record
 from callboard.messages.jobs.job_messages import JobCommandMessage
 from callboard.messages.jobs.job_state import JobState
-from callboard.messages.jobs.limits import check_message
-from callboard.messages.topics import job_topic
 
 DRAIN_S = 10.0
 NEWS_S = 60.0
@@ -41,12 +37,8 @@ class JobPage:
     after: int = -1
 
 
-class BoardJobs:
+class BoardJobs(Scheduling):
     """Adds jobs to the log, tells what became of them, and commands them. Every question reads the log to its end."""
-
-    def __init__(self, board: BoardContext) -> None:
-        self._board = board
-        self._topic = job_topic(board.settings.prefix)
 
     async def add(self, topic: str, payload: object = None, **options: Unpack[NewJobOptions]) -> Job:
         """Add a job; returns it once the log has it.
@@ -96,12 +88,6 @@ class BoardJobs:
         if its.adding is None or its.adding.log is not its.log:
             its.adding = JobAdder(its.log, self._topic, socket.gethostname(), its.now_ns, its.new_id, self._read)
         return its.adding
-
-    async def _read(self) -> JobReading:
-        its = self._board
-        if its.jobs is None or its.jobs.log is not its.log:
-            its.jobs = JobReading(its.log, self._topic)
-        return await its.jobs.catch_up()
 
     def worker(
         self,
@@ -250,15 +236,7 @@ class BoardJobs:
             door.asked(jobs=jobs)
         door.asked(reason=reason, author=author)
         command = replaced(command, reason=reason, author=author or current_user())
-        check_message(command)
-        log, number, now_ns = self._board.log, self._board.new_id(), self._board.now_ns()
-        record = new_record(command, record_id=number, time_ns=now_ns, producer=command.author, key=number)
-        try:
-            [offset] = await log.append(self._topic, [record])
-        except TopicMissing:
-            await log.ensure(self._topic)
-            [offset] = await log.append(self._topic, [record])
-        refused = (await self._read()).refusals.get(offset, {})
+        refused = await self._append(command, command.author)
         return tuple(job for job in jobs if job not in refused)
 
 

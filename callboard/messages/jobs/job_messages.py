@@ -74,8 +74,9 @@ class JobOptions(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JobsAddedMessage(Event):
-    """Add jobs. ``topic_of`` is each job's place in ``topics``. With ``schedule``, they are its jobs for the tick
-    ``tick_ms``, in milliseconds since the epoch. ``request`` is unique to them: added again, they are refused.
+    """Add jobs. ``topic_of`` is each job's place in ``topics``. ``request`` is unique to them: added again, they are
+    refused. With ``schedule``, they are its jobs for the tick ``tick_ms``, in milliseconds since the epoch, and unique
+    by these two.
     """
 
     request: str
@@ -219,8 +220,44 @@ class JobsProgressedMessage(Event):
     progress: tuple[JobProgress, ...]
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ScheduleMessage(Event):
+    """Add a job at each tick: whenever one of the ``cron`` expressions matches, in the time ``zone``; or every
+    ``every_ms`` milliseconds from now on; or once, ``at_ms`` after the epoch.
+
+    It replaces the schedule of this name, which stays suspended if it was; set to the same again, nothing changes. Of
+    the ticks that have passed before anyone could add their jobs, the last ``catch_up`` are made up for. Of the
+    ``options``, there is no due time.
+    """
+
+    name: str
+    author: str = ""
+    topic: str
+    payload: bytes = b""
+    options: JobOptions | None = None
+    cron: tuple[str, ...] = ()
+    every_ms: int = 0
+    at_ms: int = 0
+    zone: str = "UTC"
+    catch_up: int = 1
+    suspended: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ScheduleCommandMessage(Event):
+    """A command, with its author and reason: suspend, resume or remove the schedule of this name. Ticks that pass while
+    it is suspended are not missed, except the only one of ``at_ms``.
+    """
+
+    author: str = ""
+    reason: str = ""
+    suspend: str = ""
+    resume: str = ""
+    remove: str = ""
+
+
 JOB_MESSAGES: tuple[type[Event], ...] = (
     JobsAddedMessage, JobsLeasedMessage, JobsEndedMessage, WorkerMessage, WorkerGoneMessage, JobCommandMessage,
-    JobsProgressedMessage,
+    JobsProgressedMessage, ScheduleMessage, ScheduleCommandMessage,
 )  # fmt: skip
 """Every message of the job topic."""

@@ -19,6 +19,8 @@ from callboard.messages.jobs.job_messages import (
     JobsLeasedMessage,
     JobsProgressedMessage,
     Outcome,
+    ScheduleCommandMessage,
+    ScheduleMessage,
     WorkerMessage,
 )
 
@@ -40,6 +42,15 @@ PAYLOAD_BYTES_MAX = 256 << 10
 """Of one job: what is larger belongs into a package or a blob."""
 
 RESULT_BYTES_MAX = 16 << 10
+SCHEDULE_PAYLOAD_BYTES_MAX = 16 << 10
+"""Every reader keeps it in memory."""
+
+CRONS_MAX = 100
+"""Cron expressions of one schedule."""
+
+CRON_CHARS_MAX = 200
+EVERY_MS_MIN = 1000
+CATCH_UP_MAX = 1000
 PRIORITY_MAX = 100
 SLOTS_MAX = 10_000
 LINES_MAX = 100
@@ -81,7 +92,7 @@ def _added(event: JobsAddedMessage) -> None:
     demand(1 <= many <= BATCH_MAX, f"it adds {many} jobs, and the range is 1 to {BATCH_MAX}")
     demand(len(event.topic_of) == many, f"it has {many} payloads and {len(event.topic_of)} topics for them")
     for topic in event.topics:
-        demand(len(topic) <= TOPIC_CHARS_MAX and bool(TOPIC.fullmatch(topic)), f"{topic!r:.80} is not a job's topic")
+        _topic(topic)
     demand(0 <= min(event.topic_of) <= max(event.topic_of) < len(event.topics), "a job has none of its topics")
     largest = max(map(len, event.payloads))
     demand(largest <= PAYLOAD_BYTES_MAX, f"a payload has {largest} bytes, and the most is {PAYLOAD_BYTES_MAX}")
@@ -144,6 +155,32 @@ def _command(event: JobCommandMessage) -> None:
         check_queue(event.configure)
 
 
+def _schedule(event: ScheduleMessage) -> None:
+    its = event
+    _name("schedule", its.name)
+    _topic(its.topic)
+    _range("size of the payload", len(its.payload), SCHEDULE_PAYLOAD_BYTES_MAX)
+    if its.options is not None:
+        _options(its.options)
+        demand(its.options.job == its.options.due_ms == 0, "a schedule's jobs are due at its ticks")
+    demand(
+        bool(its.cron) + bool(its.every_ms) + bool(its.at_ms) == 1,
+        "a schedule has cron expressions, or a number of seconds, or one time",
+    )
+    _range("number of cron expressions", len(its.cron), CRONS_MAX)
+    for text in (*its.cron, its.zone):
+        demand(0 < len(text) <= CRON_CHARS_MAX, f"{text!r:.80} does not have 1 to {CRON_CHARS_MAX} characters")
+    demand(its.every_ms == 0 or EVERY_MS_MIN <= its.every_ms <= MS_MAX, f"every_ms is {its.every_ms}")
+    _range("time", its.at_ms, TIME_MS_MAX)
+    _range("number of ticks to make up for", its.catch_up, CATCH_UP_MAX)
+
+
+def _schedule_command(event: ScheduleCommandMessage) -> None:
+    for name in ("suspend", "resume", "remove"):
+        if value := getattr(event, name):
+            _name("schedule", value)
+
+
 def _progressed(event: JobsProgressedMessage) -> None:
     demand(len(event.progress) <= BATCH_MAX, f"it has the progress of {len(event.progress)} jobs")
     for its in event.progress:
@@ -165,6 +202,10 @@ def _range(what: str, value: int, most: int) -> None:
 
 def _name(what: str, value: str) -> None:
     demand(bool(NAME.fullmatch(value)), f"{value!r:.80} is not the name of a {what}")
+
+
+def _topic(topic: str) -> None:
+    demand(len(topic) <= TOPIC_CHARS_MAX and bool(TOPIC.fullmatch(topic)), f"{topic!r:.80} is not a job's topic")
 
 
 def _jobs(jobs: Sequence[int]) -> None:
@@ -191,4 +232,6 @@ _CHECKS: dict[type[Event], Callable[[Any], None]] = {
     WorkerMessage: _worker,
     JobCommandMessage: _command,
     JobsProgressedMessage: _progressed,
+    ScheduleMessage: _schedule,
+    ScheduleCommandMessage: _schedule_command,
 }

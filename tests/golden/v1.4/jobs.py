@@ -22,6 +22,8 @@ from callboard.messages.jobs.job_messages import (
     JobsLeasedMessage,
     JobsProgressedMessage,
     QueueOrder,
+    ScheduleCommandMessage,
+    ScheduleMessage,
     WorkerGoneMessage,
     WorkerMessage,
 )
@@ -69,6 +71,12 @@ INSTANCES = [
     ),
     PROGRESS,
     PROGRESSED,
+    ScheduleMessage(
+        name="daily", author="ann", topic="mail/send", payload=b"{}", options=JobOptions(job=0, unique="daily"),
+        cron=("30 3 * * *",), every_ms=60_000, at_ms=1_700_000_000_000, zone="Europe/Berlin", catch_up=3,
+        suspended=True,
+    ),
+    ScheduleCommandMessage(author="ann", reason="full", suspend="a", resume="b", remove="c"),
     LEASED,
     Work(leased=(LEASED,), revoked=(1, 2), stopping=(3,), problem="gap", detail="records were removed", stranger=True),
     WatchWork(worker="c0ffee", known=(4096,), leases=(9,), stopping=(4096,), wait_ms=5_000),

@@ -52,15 +52,15 @@ FETCH_RECORDS = 100
 
 
 class Dispatcher:
-    """Folds the job topic. As the leader's, plans leases and appends them, one record at a time, each planned when the
-    one before is read back.
+    """Folds the job topic. As the leader's, appends leases and the jobs of schedules, each time when what it appended
+    before is read back.
 
     Receives: WatchWork of the service, answered when there is anything new for its worker, at the latest after
         ``wait_ms``; TellCluster.
     Sends: Work and Noted, to the service.
-    Stores: nothing but leases; creates the job topic.
-    Timers: "due", when the next waiting job is due; "lease", after an append failed; "watch", for the question;
-        "fetch", after the reading of payloads failed; the follower's.
+    Stores: nothing but leases and the jobs of schedules; creates the job topic.
+    Timers: "due", when the next waiting job is due, or the next tick of a schedule; "lease", after an append failed;
+        "watch", for the question; "fetch", after the reading of payloads failed; the follower's.
     Gives up: when the topic was trimmed before it was read, or has a record that is too new, with the problem in Work.
     """
 
@@ -181,8 +181,10 @@ class Dispatcher:
                 new_record(each, record_id=f"{its}/{self._rng.getrandbits(64):016x}", time_ns=now.wall_ns, producer=its)
                 for each in messages
             ))  # fmt: skip
-        if (due_ms := self._jobs.waiting.next_due_ms) is not None and due_ms * NS_PER_MS > now.wall_ns:
-            yield After(DUE, due_ms / 1000 - now.wall_ns / 1e9)
+        for name, why in self._leader.problems():
+            yield note("schedule.blocked", "error", schedule=name, reason=why)
+        if (due_ms := self._leader.next_due_ms) is not None:
+            yield After(DUE, max(0.0, due_ms / 1000 - now.wall_ns / 1e9))
 
     # The worker.
 

@@ -3,6 +3,7 @@
 from callboard.actors.core.decision import Moment
 from callboard.actors.jobs.jobs import Fence, Jobs
 from callboard.actors.jobs.planning import Planner
+from callboard.actors.jobs.ticker import Ticker
 from callboard.actors.jobs.worker.settings import WorkerSettings
 from callboard.messages.event import Event, replaced
 from callboard.messages.jobs.job_mail import TellCluster
@@ -22,12 +23,15 @@ FORGET_S = 60.0
 
 
 class Leader:
-    """Takes the place of the former dispatcher, then leases jobs and dismisses workers that are no members any more."""
+    """Takes the place of the former dispatcher, then adds the jobs of schedules, leases jobs, and dismisses workers
+    that are no members any more.
+    """
 
     def __init__(self, settings: WorkerSettings, jobs: Jobs) -> None:
         self._settings = settings
         self._jobs = jobs
         self._planner = Planner(jobs)
+        self._ticker = Ticker(jobs)
         self._planned: list[tuple[int, str]] = []
         self._saying: tuple[Event, ...] = ()
         self._offset = -1
@@ -51,8 +55,7 @@ class Leader:
         return ()
 
     def _messages(self, now: Moment) -> tuple[Event, ...]:
-        told, jobs = self.told, self._jobs
-        fence = Fence(told.cluster_log, told.leader_epoch, told.incarnation)
+        told, jobs, fence = self.told, self._jobs, self._fence
         claim = JobsLeasedMessage(
             cluster_log=fence.cluster_log, leader_epoch=fence.leader_epoch, dispatcher=fence.dispatcher
         )
@@ -67,11 +70,14 @@ class Leader:
         )
         if gone:
             return gone
-        self._planned = self._planner.plan(now.wall_ns // 1_000_000)
+        now_ms = now.wall_ns // 1_000_000
+        added = self._ticker.due(now_ms, self._settings.instance)
+        self._planned = self._planner.plan(now_ms)
         if not self._planned:
-            return self._forgetting(now)
+            return added or self._forgetting(now)
         workers = {worker: place for place, worker in enumerate(dict.fromkeys(worker for _, worker in self._planned))}
         return (
+            *added,
             replaced(
                 claim, workers=tuple(workers), worker_of=tuple(workers[worker] for _, worker in self._planned),
                 jobs=tuple(job for job, _ in self._planned), read_to=self._read_to,
@@ -86,6 +92,23 @@ class Leader:
             return ()
         self._next_forgetting_s = now.mono_s + FORGET_S
         return (JobCommandMessage(author=self.told.incarnation, reason="their time is over", forget=expired),)
+
+    @property
+    def next_due_ms(self) -> int | None:
+        """When there is something to append without news: the next waiting job is due, or the next tick."""
+        if not self.told.leads or self._jobs.fence != self._fence or self._saying:
+            return None
+        times = self._jobs.waiting.next_due_ms, self._ticker.next_ms
+        return min((time for time in times if time is not None), default=None)
+
+    @property
+    def _fence(self) -> Fence:
+        return Fence(self.told.cluster_log, self.told.leader_epoch, self.told.incarnation)
+
+    def problems(self) -> list[tuple[str, str]]:
+        """Schedules that have no ticks because something is unknown here, and what it is; each is told once."""
+        found, self._ticker.problems = self._ticker.problems, []
+        return found
 
     def appended(self, offsets: tuple[int, ...]) -> None:
         """The last messages are on the log."""
@@ -113,7 +136,8 @@ class Leader:
             self._end()
 
     def _end(self) -> None:
-        """Put back what was planned, and is not leased after all."""
+        """Put back what was planned and is not leased after all, and the ticks whose jobs were not added."""
+        self._ticker.end()
         for job, _ in self._planned:
             if job not in self._jobs.leases and self._jobs.is_open(job):
                 self._jobs.waiting.enter(job)

@@ -6,7 +6,7 @@ from typing import Any
 from callboard.actors.jobs.ending import retry_ms
 from callboard.actors.jobs.queues import Queues
 from callboard.actors.jobs.topics import matched
-from callboard.messages.event import Event
+from callboard.messages.event import Event, replaced
 from callboard.messages.jobs.job_messages import (
     JobCommandMessage,
     JobOptions,
@@ -16,6 +16,8 @@ from callboard.messages.jobs.job_messages import (
     JobsLeasedMessage,
     Outcome,
     QueueOrder,
+    ScheduleCommandMessage,
+    ScheduleMessage,
     WorkerGoneMessage,
     WorkerMessage,
     job_id,
@@ -40,13 +42,21 @@ class PlainJob:
 
 
 @dataclass
+class PlainSchedule:
+    content: Event
+    once: bool
+    suspended: bool
+    base_ms: int
+
+
+@dataclass
 class PlainJobs:
     jobs: dict[int, PlainJob] = field(default_factory=dict)
     workers: dict[str, WorkerMessage] = field(default_factory=dict)
     queues: Queues = field(default_factory=Queues)
     fence: tuple[Any, ...] = ("", -1, "")
     keys: dict[str, list[tuple[int, int]]] = field(default_factory=dict)
-    ticks: dict[str, int] = field(default_factory=dict)
+    schedules: dict[str, PlainSchedule] = field(default_factory=dict)
     requests: set[str] = field(default_factory=set)
     leased_at: int = -1
     first: dict[str, int] = field(default_factory=dict)
@@ -69,18 +79,26 @@ class PlainJobs:
                 self.gone(message)
             case JobCommandMessage():
                 self.command(message)
+            case ScheduleMessage():
+                self.schedule(ms, message)
+            case ScheduleCommandMessage():
+                self.schedule_command(ms, message)
 
     def queue(self, job: PlainJob) -> JobQueue:
         return self.queues.of(job.topic)
 
     def add(self, offset: int, ms: int, added: JobsAddedMessage) -> None:
-        if added.request in self.requests:
-            return
-        self.requests.add(added.request)
         if added.schedule:
-            if added.tick_ms <= self.ticks.get(added.schedule, -1):
+            its = self.schedules.get(added.schedule)
+            if its is None or its.suspended or added.tick_ms <= its.base_ms:
                 return
-            self.ticks[added.schedule] = added.tick_ms
+            its.base_ms = added.tick_ms
+            if its.once:
+                del self.schedules[added.schedule]
+        elif added.request in self.requests:
+            return
+        else:
+            self.requests.add(added.request)
         options = {each.job: each for each in added.options}
         for place, topic in enumerate(added.topic_of):
             job, its = job_id(offset, place), options.get(place, JobOptions(job=place))
@@ -157,6 +175,23 @@ class PlainJobs:
         if said.configure:
             self.queues.configure(said.configure)
         self.queues.remove(said.remove)
+
+    def schedule(self, ms: int, said: ScheduleMessage) -> None:
+        content = replaced(said, author="", suspended=False)
+        known = self.schedules.get(said.name)
+        if known and known.content == content:
+            return
+        base_ms = said.at_ms - 1 if said.at_ms else max(ms, known.base_ms if known and not known.once else 0)
+        suspended = said.suspended or bool(known and known.suspended)
+        self.schedules[said.name] = PlainSchedule(content, bool(said.at_ms), suspended, base_ms)
+
+    def schedule_command(self, ms: int, said: ScheduleCommandMessage) -> None:
+        if its := self.schedules.get(said.suspend):
+            its.suspended = True
+        if (its := self.schedules.get(said.resume)) and its.suspended:
+            its.suspended = False
+            its.base_ms = its.base_ms if its.once else ms
+        self.schedules.pop(said.remove, None)
 
     # What may be leased.
 

@@ -16,6 +16,8 @@ from callboard.messages.jobs.job_messages import (
     JobsEndedMessage,
     JobsLeasedMessage,
     QueueOrder,
+    ScheduleCommandMessage,
+    ScheduleMessage,
     WorkerGoneMessage,
     WorkerMessage,
 )
@@ -69,7 +71,7 @@ class History:
             request=f"{rng.randrange(400)}", creator="c", topics=TOPICS,
             topic_of=tuple(rng.randrange(len(TOPICS)) for _ in range(many)),
             payloads=(b"{}",) * many, options=options, schedule=rng.choice(["", "", "", "daily"]),
-            tick_ms=rng.randint(0, 20),
+            tick_ms=self.ms + rng.randint(-4, 4),
         )  # fmt: skip
 
     def end(self) -> JobsEndedMessage:
@@ -104,6 +106,20 @@ class History:
                 return JobCommandMessage(suspend=name)
         return JobCommandMessage(resume=name)
 
+    def schedule(self) -> Event:
+        name, rng = self.rng.choice(["daily", "other"]), self.rng
+        match rng.randrange(6):
+            case 0:
+                return ScheduleCommandMessage(suspend=name)
+            case 1:
+                return ScheduleCommandMessage(resume=name)
+            case 2:
+                return ScheduleCommandMessage(remove=name)
+        rule = rng.choice([{"every_ms": 1000}, {"every_ms": 2000}, {"at_ms": self.ms + 2}])
+        return ScheduleMessage(
+            name=name, author=rng.choice(["ann", "bob"]), topic="a", suspended=rng.random() < 0.2, **rule
+        )
+
     def lead(self) -> JobsLeasedMessage:
         self.epoch += self.rng.randint(-1, 2)
         return JobsLeasedMessage(cluster_log="log", leader_epoch=max(0, self.epoch), dispatcher=f"d{self.epoch}")
@@ -134,8 +150,8 @@ class History:
 
     def step(self) -> None:
         self.ms += self.rng.randint(0, 3)
-        message = self.rng.choice([self.add, self.add, self.end, self.end, self.worker, self.command, self.lead])()
-        self.see(message)
+        kinds = [self.add, self.add, self.end, self.end, self.worker, self.command, self.lead, self.schedule]
+        self.see(self.rng.choice(kinds)())
 
 
 def states(history: History) -> tuple[dict[int, object], dict[int, object]]:
@@ -161,6 +177,8 @@ def test_the_fold_has_the_same_jobs_as_the_plain_rules(seed: int) -> None:
             history.dispatch()
         found, expected = states(history)
         assert found == expected
+        schedules = {its.message.name: (its.suspended, its.base_ms) for its in history.jobs.schedules}
+        assert schedules == {name: (its.suspended, its.base_ms) for name, its in history.plain.schedules.items()}
 
 
 @pytest.mark.parametrize("seed", range(60))

@@ -1,0 +1,96 @@
+"""Checks schedules of jobs."""
+
+from datetime import datetime
+from typing import Any
+
+from callboard.actors.jobs.ticks import cron_after, local_ms, zone_of
+from callboard.door.jobs import SECONDS_MAX, named
+from callboard.door.rules import Rule, Unfit, checked, flag, number, optional, several, whole
+from callboard.errors import RequestRefused
+from callboard.messages.jobs.limits import CATCH_UP_MAX, CRON_CHARS_MAX, CRONS_MAX, EVERY_MS_MIN
+
+FEW = {"skip": 0, "last": 1}
+
+
+def expression(value: Any) -> str:
+    """A text that may be a cron expression."""
+    if not isinstance(value, str) or not 0 < len(value) <= CRON_CHARS_MAX or not value.isprintable():
+        raise Unfit(value, "a cron expression: minute, hour, day, month and weekday, such as '30 3 * * MON'")
+    return value
+
+
+def expressions(value: Any) -> tuple[str, ...]:
+    """One or several of them."""
+    return (expression(value),) if isinstance(value, str) else several(expression, CRONS_MAX)(value)
+
+
+def zone(value: Any) -> str:
+    """The name of a time zone."""
+    try:
+        if isinstance(value, str) and 0 < len(value) <= CRON_CHARS_MAX:
+            zone_of(value)
+            return value
+    except ValueError:
+        pass
+    raise Unfit(value, "the name of a time zone that this machine knows, such as 'Europe/Berlin'")
+
+
+def time(value: Any) -> datetime:
+    """A date with a time."""
+    if not isinstance(value, datetime):
+        raise Unfit(value, "a datetime")
+    return value
+
+
+def catch_up(value: Any) -> int:
+    """How many missed ticks are made up for."""
+    few = FEW.get(value) if isinstance(value, str) else None
+    try:
+        return whole(0, CATCH_UP_MAX)(value) if few is None else few
+    except Unfit:
+        raise Unfit(value, f"'skip', 'last', or a whole number from 0 to {CATCH_UP_MAX}") from None
+
+
+SCHEDULE: dict[str, Rule] = {
+    "name": named,
+    "cron": expressions,
+    "every_s": optional(number(EVERY_MS_MIN / 1000, SECONDS_MAX)),
+    "at": optional(time),
+    "zone": zone,
+    "catch_up": catch_up,
+    "suspended": flag,
+}
+
+TIMES: dict[str, Rule] = {
+    "minute": whole(0, 59),
+    "hour": whole(0, 23),
+    "weekday": whole(1, 7),
+    "day": whole(1, 28),
+    "month": whole(1, 12),
+}
+
+
+def schedule(now_ms: int, **given: Any) -> dict[str, Any]:
+    """The fields of the message that sets a schedule. Raises ``RequestRefused``."""
+    taken = checked(RequestRefused, SCHEDULE, given)
+    every_s, at = taken.pop("every_s"), taken.pop("at")
+    if bool(taken["cron"]) + (every_s is not None) + (at is not None) != 1:
+        raise RequestRefused("a schedule has one of cron, every_s and at; give just one")
+    its_zone = zone_of(taken["zone"])
+    try:
+        for each in taken["cron"]:
+            if cron_after(each, its_zone, now_ms) is None:
+                raise RequestRefused(f"cron is {each!r}, but there is no such day in the next 50 years")
+    except ValueError as error:
+        raise RequestRefused(f"cron is wrong: {error}; give minute, hour, day, month and weekday") from error
+    at_ms = 0
+    if at is not None:
+        at_ms = local_ms(at, its_zone) if at.tzinfo is None else int(at.timestamp() * 1000)
+        if at_ms <= now_ms:
+            raise RequestRefused(f"at is {at.isoformat(' ')}, which is past; give a time to come")
+    return {**taken, "every_ms": int((every_s or 0) * 1000), "at_ms": at_ms}
+
+
+def times(**given: Any) -> None:
+    """Parts of a date and time. Raises ``RequestRefused``."""
+    checked(RequestRefused, TIMES, given)
