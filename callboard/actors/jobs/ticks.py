@@ -7,12 +7,18 @@ its ticks go on through both hours.
 
 from bisect import bisect_right
 from collections import deque
+from collections.abc import Iterator
 from datetime import UTC, datetime, tzinfo
+from functools import lru_cache
+from itertools import islice
 from zoneinfo import ZoneInfo
 
 from callboard.messages.jobs.job_messages import ScheduleMessage
 
 MINUTE_MS = 60_000
+
+CACHED = 10_000
+"""Results that are kept: schedules that are due together mostly have the same expression."""
 
 
 def tick_after(its: ScheduleMessage, base_ms: int, moment_ms: int) -> int | None:
@@ -31,17 +37,22 @@ def tick_after(its: ScheduleMessage, base_ms: int, moment_ms: int) -> int | None
 
 def latest_ticks(its: ScheduleMessage, base_ms: int, after_ms: int, until_ms: int, many: int) -> tuple[int, ...]:
     """The last ``many`` ticks after one moment and up to another, in order. Raises as ``tick_after``."""
+    first = tuple(islice(_ticks(its, base_ms, after_ms, until_ms), many + 1))
+    if len(first) <= many:
+        return first
     span_ms = MINUTE_MS
     while True:  # look back twice as far each time: there may be very many, or hardly any
-        start_ms = max(after_ms, until_ms - span_ms)
-        found = deque[int](maxlen=many)
-        tick_ms = tick_after(its, base_ms, start_ms)
-        while tick_ms is not None and tick_ms <= until_ms:
-            found.append(tick_ms)
-            tick_ms = tick_after(its, base_ms, tick_ms)
-        if len(found) == many or start_ms == after_ms:
+        found = deque(_ticks(its, base_ms, max(after_ms, until_ms - span_ms), until_ms), maxlen=many)
+        if len(found) == many:
             return tuple(found)
         span_ms *= 2
+
+
+def _ticks(its: ScheduleMessage, base_ms: int, after_ms: int, until_ms: int) -> Iterator[int]:
+    tick_ms = tick_after(its, base_ms, after_ms)
+    while tick_ms is not None and tick_ms <= until_ms:
+        yield tick_ms
+        tick_ms = tick_after(its, base_ms, tick_ms)
 
 
 def zone_of(name: str) -> tzinfo:
@@ -54,6 +65,7 @@ def zone_of(name: str) -> tzinfo:
         raise ValueError(f"the time zone {name!r} is unknown on this machine") from error
 
 
+@lru_cache(CACHED)
 def cron_after(expression: str, zone: tzinfo, moment_ms: int) -> int | None:
     """The first match of the expression after the moment; None if there is none within 50 years.
 
