@@ -2,14 +2,14 @@
 
 from collections.abc import Iterable
 from datetime import datetime
-from typing import Any
+from typing import Unpack
 
 from callboard.actors.jobs.refusals import WHOLE
 from callboard.actors.jobs.schedules import Schedule
 from callboard.actors.jobs.topics import matched
 from callboard.board.connect.user import current_user
 from callboard.board.context import BoardContext
-from callboard.board.jobs.new_job import NewJob, encoded
+from callboard.board.jobs.new_job import NewJob, NewJobOptions, encoded
 from callboard.board.jobs.reading import JobReading
 from callboard.board.jobs.schedule_state import ScheduleState, schedule_state
 from callboard.door import jobs as jobs_door
@@ -64,7 +64,7 @@ class Scheduling:
         catch_up: str | int = "last",
         suspended: bool = False,
         author: str = "",
-        **options: Any,
+        **options: Unpack[NewJobOptions],
     ) -> ScheduleState:
         """Add a job at each tick of a schedule, which lasts until it is removed.
 
