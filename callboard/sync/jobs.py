@@ -47,6 +47,11 @@ class BoardJobs(Twin[board_jobs.BoardJobs]):
     resume = waiting(board_jobs.BoardJobs.resume)
     configure = waiting(board_jobs.BoardJobs.configure)
     remove_queue = waiting(board_jobs.BoardJobs.remove_queue)
+    schedule = waiting(board_jobs.BoardJobs.schedule)
+    schedules = waiting(board_jobs.BoardJobs.schedules)
+    unschedule = waiting(board_jobs.BoardJobs.unschedule)
+    suspend_schedule = waiting(board_jobs.BoardJobs.suspend_schedule)
+    resume_schedule = waiting(board_jobs.BoardJobs.resume_schedule)
 
     def watch(self) -> Iterator[tuple[QueueState, ...]]:
         """See ``callboard.BoardJobs.watch``. Blocks the thread that iterates."""

@@ -18,7 +18,7 @@ from callboard.board.member.member import Member
 from callboard.board.member.options import MemberOptions, member_plan
 from callboard.door import jobs as door
 from callboard.door import members
-from callboard.errors import NotAnswered, RequestRefused, Undecodable
+from callboard.errors import NotAnswered, RequestRefused, TopicMissing, Undecodable
 from callboard.messages.event import replaced
 from callboard.messages.jobs.job_messages import JobCommandMessage
 from callboard.messages.jobs.job_state import JobState
