@@ -3,7 +3,7 @@
 from datetime import datetime
 from typing import Any
 
-from callboard.actors.jobs.ticks import cron_after, local_ms, zone_of
+from callboard.actors.jobs.schedules.ticks import cron_after, local_ms, zone_of
 from callboard.door.jobs import SECONDS_MAX, named
 from callboard.door.rules import Rule, Unfit, checked, flag, number, optional, several, whole
 from callboard.errors import RequestRefused

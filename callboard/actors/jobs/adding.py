@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 from callboard.actors.jobs.jobs import At, Jobs
 from callboard.actors.jobs.refusals import WHOLE, Refusal
-from callboard.actors.jobs.scheduling import tick
+from callboard.actors.jobs.schedules.scheduling import tick
 from callboard.messages.jobs.job_messages import JobOptions, JobsAddedMessage, job_id
 
 TOPICS_MAX = 10_000

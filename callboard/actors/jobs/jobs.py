@@ -7,7 +7,7 @@ from callboard.actors.jobs.history import History
 from callboard.actors.jobs.job_table import JobTable
 from callboard.actors.jobs.keys import UniqueKeys
 from callboard.actors.jobs.queues import Queues
-from callboard.actors.jobs.schedules import Schedules
+from callboard.actors.jobs.schedules.schedules import Schedules
 from callboard.actors.jobs.waiting import Waiting
 from callboard.messages.jobs.job_messages import JobOptions, JobQueue, QueueOrder
 from callboard.messages.jobs.job_state import JobState

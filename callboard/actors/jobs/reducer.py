@@ -12,8 +12,8 @@ from callboard.actors.jobs.ending import end
 from callboard.actors.jobs.jobs import At, Jobs
 from callboard.actors.jobs.leasing import dismiss, lease, welcome
 from callboard.actors.jobs.refusals import Refusal
-from callboard.actors.jobs.scheduling import command as command_schedule
-from callboard.actors.jobs.scheduling import schedule
+from callboard.actors.jobs.schedules.scheduling import command as command_schedule
+from callboard.actors.jobs.schedules.scheduling import schedule
 from callboard.messages.event import Event
 from callboard.messages.jobs.job_messages import (
     JobCommandMessage,

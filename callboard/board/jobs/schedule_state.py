@@ -2,8 +2,8 @@
 
 from dataclasses import dataclass
 
-from callboard.actors.jobs.schedules import Schedule
-from callboard.actors.jobs.ticks import tick_after
+from callboard.actors.jobs.schedules.schedules import Schedule
+from callboard.actors.jobs.schedules.ticks import tick_after
 from callboard.board.jobs.job import decoded
 from callboard.board.jobs.new_job import NewJob
 from callboard.messages.jobs.job_messages import QUEUE_DECIDES, JobOptions, ScheduleMessage

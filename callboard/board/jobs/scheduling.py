@@ -5,7 +5,7 @@ from datetime import datetime
 from typing import Unpack
 
 from callboard.actors.jobs.refusals import WHOLE
-from callboard.actors.jobs.schedules import Schedule
+from callboard.actors.jobs.schedules.schedules import Schedule
 from callboard.actors.jobs.topics import matched
 from callboard.board.connect.user import current_user
 from callboard.board.context import BoardContext

@@ -3,7 +3,7 @@
 from callboard.actors.core.decision import Moment
 from callboard.actors.jobs.jobs import Fence, Jobs
 from callboard.actors.jobs.planning import Planner
-from callboard.actors.jobs.ticker import Ticker
+from callboard.actors.jobs.schedules.ticker import Ticker
 from callboard.actors.jobs.worker.settings import WorkerSettings
 from callboard.messages.event import Event, replaced
 from callboard.messages.jobs.job_mail import TellCluster

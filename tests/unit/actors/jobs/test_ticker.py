@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 from callboard.actors.core.decision import Moment
 from callboard.actors.jobs.jobs import At, Jobs
 from callboard.actors.jobs.reducer import apply
-from callboard.actors.jobs.ticker import BYTES_MAX, ON_TIME_MS, TICKS_MAX, Ticker
+from callboard.actors.jobs.schedules.ticker import BYTES_MAX, ON_TIME_MS, TICKS_MAX, Ticker
 from callboard.actors.jobs.worker.leader import Leader
 from callboard.actors.jobs.worker.settings import WorkerSettings
 from callboard.messages.event import Event

@@ -5,7 +5,7 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from callboard.actors.jobs.ticks import latest_ticks, tick_after
+from callboard.actors.jobs.schedules.ticks import latest_ticks, tick_after
 from callboard.board.jobs.crons import daily, hourly, monthly, weekly, yearly
 from callboard.errors import RequestRefused
 from callboard.messages.jobs.job_messages import ScheduleMessage

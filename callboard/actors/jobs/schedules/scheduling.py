@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from callboard.actors.jobs.jobs import At, Jobs
 from callboard.actors.jobs.refusals import WHOLE, Refusal
-from callboard.actors.jobs.schedules import Schedule
+from callboard.actors.jobs.schedules.schedules import Schedule
 from callboard.messages.event import replaced
 from callboard.messages.jobs.job_messages import JobsAddedMessage, ScheduleCommandMessage, ScheduleMessage
 

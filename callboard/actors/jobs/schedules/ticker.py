@@ -4,8 +4,8 @@ from heapq import heappop, heappush
 from itertools import islice
 
 from callboard.actors.jobs.jobs import Jobs
-from callboard.actors.jobs.schedules import Schedule
-from callboard.actors.jobs.ticks import latest_ticks, tick_after
+from callboard.actors.jobs.schedules.schedules import Schedule
+from callboard.actors.jobs.schedules.ticks import latest_ticks, tick_after
 from callboard.messages.jobs.job_messages import JobsAddedMessage
 
 TICKS_MAX = 500

@@ -1,0 +1,1 @@
+"""Schedules of jobs: their rules, and their ticks."""
