@@ -10,10 +10,12 @@ CLOCK = {"time.time", "time.time_ns", "datetime.date.today"} | {
 }
 
 CARRY_OUT = ("callboard/actors/runtime/", "callboard/actors/worlds/")
-PURE = {"array", "bisect", "collections", "dataclasses", "datetime", "enum", "functools", "hashlib", "heapq",
-        "itertools", "random.Random", "shlex", "sys.maxsize", "types.MappingProxyType", "typing",
-        "callboard"}
-"""What a decision may import. What does I/O, tells the time or rolls dice is not among it."""
+PURE = {"array", "bisect", "collections", "cronsim", "dataclasses", "datetime", "enum", "functools", "hashlib",
+        "heapq", "itertools", "random.Random", "shlex", "sys.maxsize", "types.MappingProxyType", "typing",
+        "zoneinfo.ZoneInfo", "callboard"}
+"""What a decision may import. What does I/O, tells the time or rolls dice is not among it; ``ZoneInfo`` reads a table
+that stays as it is, and the fold does not use it.
+"""
 IMPURE = {"open", "print", "input", "exec", "eval", "__import__", "breakpoint"}
 """What does I/O without any import."""
 
