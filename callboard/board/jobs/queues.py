@@ -23,6 +23,8 @@ class QueueSettings(TypedDict, total=False):
     ranking: int
     retry_exceptions: bool
     crashes: int
+    keep_s: float
+    keep_failed_s: float
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

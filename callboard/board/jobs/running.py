@@ -5,7 +5,10 @@ import inspect
 import math
 import threading
 from collections.abc import Callable, Mapping
+from concurrent.futures import Executor
+from contextvars import copy_context
 from dataclasses import dataclass, field
+from functools import partial
 from inspect import Parameter
 from typing import Any
 
@@ -96,15 +99,19 @@ class Handlers:
         return self._handlers[max(found)[1]] if found else None
 
 
-async def run(handler: Handler, leased: LeasedJob, running: RunningJob) -> Ending:
-    """Run the job. Raises nothing, unless its task is cancelled for another reason than that the job is to stop."""
+async def run(handler: Handler, leased: LeasedJob, running: RunningJob, threads: Executor) -> Ending:
+    """Run the job; if it is no coroutine, in one of the threads.
+
+    Raises nothing, unless its task is cancelled for another reason than that the job is to stop.
+    """
     try:
         arguments = handler.arguments(leased.payload, running)
         async with asyncio.timeout(leased.timeout_ms / 1000 or None):
             if handler.is_async:
                 value = await handler.function(*arguments)
             else:
-                value = await asyncio.to_thread(handler.function, *arguments)
+                call = partial(copy_context().run, handler.function, *arguments)
+                value = await asyncio.get_running_loop().run_in_executor(threads, call)
         return Ending(Outcome.SUCCEEDED, result=_result(value))
     except RetryJob as error:
         return Ending(Outcome.FAILED, _text(error), retry_ms=_delay_ms(error.delay_s))

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Iterable
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from itertools import accumulate, takewhile
 from types import TracebackType
@@ -73,6 +74,7 @@ class Worker:
             await self._member.stop()
             raise
         self._stopping = False
+        self._threads = ThreadPoolExecutor(self._slots, "job")  # the loop's own has fewer, and others use it
         work = (self._follow_cluster(), self._take_work(), self._report())
         self._work = [asyncio.create_task(each) for each in work]
 
@@ -168,7 +170,7 @@ class Worker:
                 handler = self._handlers.of(leased.topic)
                 if handler is not None and not self._stopping and not running.stopping.is_set():
                     begun = loop.time()
-                    ending = await run(handler, leased, running)
+                    ending = await run(handler, leased, running, self._threads)
                     run_ms = int((loop.time() - begun) * 1000)
         except asyncio.CancelledError:
             if not running.stopping.is_set():
@@ -241,6 +243,7 @@ class Worker:
             await asyncio.gather(*work, return_exceptions=True)
             self._known.clear()
             self._tasks.clear()
+            self._threads.shutdown(wait=False, cancel_futures=True)
             await self._agent.stop(1.0)
             await self._member.stop()
 

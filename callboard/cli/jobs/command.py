@@ -102,6 +102,8 @@ def configure(
     delay: Annotated[float | None, typer.Option(metavar="SECONDS", min=0, help="Before the first retry.")] = None,
     delay_max: Annotated[float | None, typer.Option(metavar="SECONDS", min=0, help="Before any retry.")] = None,
     timeout: Annotated[float | None, typer.Option(metavar="SECONDS", min=0, help="For an attempt; 0: none.")] = None,
+    keep: Annotated[float | None, typer.Option(metavar="SECONDS", min=0, help="Keep those that succeeded.")] = None,
+    keep_failed: Annotated[float | None, typer.Option(metavar="SECONDS", min=0, help="Keep other ended ones.")] = None,
     ranking: Annotated[int | None, typer.Option(help="Of queues that match a topic, the highest has it.")] = None,
     remove: Annotated[bool, typer.Option("--remove", help="Remove its settings.")] = False,
     json: Json = False,
@@ -111,7 +113,8 @@ def configure(
         raise ConfigError("name the topics of the queue, or --remove it")
     given = {
         "order": order, "parallel": parallel, "cluster_parallel": cluster_parallel, "retries": retries,
-        "delay_s": delay, "delay_max_s": delay_max, "timeout_s": timeout, "ranking": ranking,
+        "delay_s": delay, "delay_max_s": delay_max, "timeout_s": timeout, "keep_s": keep,
+        "keep_failed_s": keep_failed, "ranking": ranking,
     }  # fmt: skip
     settings = cast("QueueSettings", {name: value for name, value in given.items() if value is not None})
 

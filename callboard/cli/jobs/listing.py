@@ -1,5 +1,6 @@
 """``callboard jobs list``, ``show``, ``queues`` and ``watch``: show jobs and queues."""
 
+import asyncio
 import sys
 from collections.abc import Iterable
 from contextlib import aclosing
@@ -20,9 +21,10 @@ from callboard.errors import RequestRefused
 from callboard.messages.jobs.job_state import JobState
 
 if TYPE_CHECKING:
-    from rich.table import Table
-
     from callboard.board.board import Callboard
+
+REFRESH_S = 0.25
+"""Between two screens: what changes in the meantime is shown together."""
 
 QUEUE_COLUMNS = ("QUEUE", "<QUEUED>", "<ACTIVE>", "<PARKED>", "<ENDED>", "STATE", "TOPICS")
 
@@ -107,11 +109,10 @@ def watch(
             async for found in states:
                 if json:
                     show_json([asdict(each) for each in found], indent=None)
-                    continue
-                for each in found:
-                    if before.get(each.name) != each:
-                        show_lines(_queue_line(each))
+                else:
+                    show_lines(*(_queue_line(each) for each in found if before.get(each.name) != each))
                 before = {each.name: each for each in found}
+                await asyncio.sleep(REFRESH_S)
 
     async def screen(board: "Callboard") -> None:
         from rich.live import Live
@@ -119,15 +120,12 @@ def watch(
         from callboard.cli.terminal.screen import screen
 
         async with aclosing(board.jobs.watch()) as states:
-            with Live(console=screen(), refresh_per_second=4) as live:
+            with Live(console=screen(), auto_refresh=False) as live:
                 async for found in states:
-                    live.update(_queue_table(found))
+                    live.update(table(QUEUE_COLUMNS, map(_queue_row, found)), refresh=True)
+                    await asyncio.sleep(REFRESH_S)
 
     on_board(options, screen if sys.stdout.isatty() and not json else lines, endless=True)
-
-
-def _queue_table(found: Iterable[QueueState]) -> "Table":
-    return table(QUEUE_COLUMNS, map(_queue_row, found))
 
 
 def _queue_row(queue: QueueState) -> Iterable[str]:

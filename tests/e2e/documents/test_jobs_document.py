@@ -50,7 +50,7 @@ def test_the_jobs_of_the_document_are_run_by_the_worker_of_the_document(newcomer
 )
 def test_the_numbers_in_the_document_match_the_code(words: str) -> None:
     assert words in " ".join(TEXT.split())
-    assert (USUAL.growth, USUAL.delay_max_s) == (2, 3600)
+    assert (USUAL.growth, USUAL.delay_max_s, USUAL.keep_s, USUAL.keep_failed_s) == (2, 3600, 3600, 7 * 86_400)
 
 
 def test_every_option_and_every_call_is_documented() -> None:

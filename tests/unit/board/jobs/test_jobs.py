@@ -247,6 +247,17 @@ def test_jobs_that_no_worker_runs_are_parked_until_one_does(tmp_path: Path) -> N
     run(tmp_path, scenario)
 
 
+def test_as_many_jobs_run_in_threads_as_a_worker_has_slots(tmp_path: Path) -> None:
+    all_of_them = threading.Barrier(40, timeout=DEADLINE_S)
+
+    async def scenario(jobs: BoardJobs) -> None:
+        async with jobs.worker({"a": lambda: all_of_them.wait() * 0}, slots=40):
+            added = await jobs.add_all([NewJob(topic="a", retries=0) for _ in range(40)])
+            assert {(await jobs.wait(job.id)).state for job in added} == {JobState.SUCCEEDED}
+
+    run(tmp_path, scenario)
+
+
 def test_a_suspended_queue_starts_no_jobs(tmp_path: Path) -> None:
     async def scenario(jobs: BoardJobs) -> None:
         await jobs.suspend("main")

@@ -8,7 +8,19 @@ from typing import TYPE_CHECKING, Any, assert_type
 import pytest
 from pydantic import BaseModel
 
-from callboard import Callboard, ConfigError, Job, JobRegistry, JobState, NewJob, RequestRefused, RunningJob
+from callboard import (
+    Callboard,
+    ConfigError,
+    Job,
+    JobRegistry,
+    JobState,
+    NewJob,
+    NewJobOptions,
+    QueueOptions,
+    QueueSettings,
+    RequestRefused,
+    RunningJob,
+)
 
 if TYPE_CHECKING:
     from callboard import Package
@@ -104,6 +116,11 @@ def test_what_a_definition_gets_wrong_is_said_where_it_is_defined(tmp_path: Path
             board.jobs.worker({"b": unknown})
     with pytest.raises(ConfigError, match=r"the parameters of <class 'type'> cannot be known"):
         board.jobs.worker({"b": type})
+
+
+def test_type_checkers_know_every_option_of_jobs_and_queues() -> None:
+    assert {*NewJobOptions.__annotations__, "topic", "payload"} == {*NewJob.__annotations__}
+    assert {*QueueSettings.__annotations__, "name", "topics"} == {*QueueOptions.__annotations__}
 
 
 @pytest.mark.parametrize("function", [send, partial(send.function)])
