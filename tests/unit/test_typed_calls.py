@@ -43,7 +43,7 @@ def program(pairs: list[tuple[type, type]] = PAIRS) -> str:
     calls = [_call(number, *each) for number, each in enumerate(_methods(pairs))]
     modules = set(re.findall(r"\b((?:callboard|collections|pathlib|typing)(?:\.[a-z_]+)*)\.[A-Z]", "\n".join(calls)))
     names = ", ".join(callboard.__all__)
-    head = [f"import {name}" for name in sorted(modules)]
+    head = [f"import {name}" for name in ["datetime", *sorted(modules)]]
     return "\n".join([*head, f"from callboard import {names}", "from collections.abc import AsyncGenerator", *calls])
 
 

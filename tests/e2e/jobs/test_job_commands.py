@@ -147,6 +147,31 @@ def test_a_worker_runs_jobs_and_lets_those_that_run_end_when_it_is_stopped(shop:
     assert shop.json("jobs", "show", str(running["id"]))["result"] == "seen"
 
 
+def added_and_run(newcomer: Terminal, log: str) -> None:
+    """What every log has to be good for."""
+    (newcomer.folder / "shop.py").write_text(SERVICE)
+    (newcomer.folder / "callboard.toml").write_text(f'log = "{log}"\nblobs = "./blobs"\n')
+    newcomer.run("init")
+    assert newcomer.json("jobs", "list") == {"items": [], "after": -1}
+    worker = start(newcomer)
+    assert "sent to ann" in newcomer.out("jobs", "add", "mail/send", '{"to": "ann"}', "--wait", "60")
+    [queue] = newcomer.json("jobs", "queues")
+    assert (queue["ended"], queue["topics"]) == (1, ["mail/send"])
+    worker.send_signal(signal.SIGTERM)
+    worker.communicate(timeout=DEADLINE_S)
+    assert worker.returncode == 0
+
+
+@pytest.mark.postgres
+def test_jobs_are_added_and_run_on_postgres(newcomer: Terminal, place_on_postgres: tuple[str, str]) -> None:
+    added_and_run(newcomer, place_on_postgres[1])
+
+
+@pytest.mark.kafka
+def test_jobs_are_added_and_run_on_kafka(newcomer: Terminal, place_on_kafka: tuple[str, str]) -> None:
+    added_and_run(newcomer, place_on_kafka[1])
+
+
 def test_a_job_that_outlives_the_drain_is_given_back(shop: Terminal) -> None:
     worker = start(shop, "--drain", "0.1")
     job = shop.json("jobs", "add", "wait/file", '"there"')["id"]
