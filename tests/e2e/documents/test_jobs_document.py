@@ -1,11 +1,13 @@
 """The programs in docs/jobs.md run as they are written there, and its numbers are those of the code."""
 
+import asyncio
 import re
 import shlex
 import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -37,6 +39,20 @@ def test_the_jobs_of_the_document_are_run_by_the_worker_of_the_document(newcomer
     assert "sent to cid@example.org" in said[0]
     assert "due in 60 min" in said[1]
     assert said[-1] == "mails is suspended\n"
+
+
+def test_the_schedules_of_the_document_can_be_set(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    [program] = re.findall(r"^```python\n(.*?)^```$", TEXT, re.MULTILINE | re.DOTALL)
+    names: dict[str, Any] = {}
+    exec(program, names)
+
+    async def within() -> None:
+        async with Callboard("memory:", base=tmp_path) as board:
+            await names["schedule"](board)
+            assert [each.name for each in await board.jobs.schedules()] == ["nightly", "prices"]
+
+    asyncio.run(within())
+    assert [line.split()[0] for line in capsys.readouterr().out.splitlines()] == ["nightly", "prices", "sale"]
 
 
 @pytest.mark.parametrize(
