@@ -74,8 +74,10 @@ class Account:
 class Service:
     """One process, started as often as it was killed."""
 
-    def __init__(self, name: str, words: tuple[str, ...], folder: Path) -> None:
-        self.name, self._words, self._folder = name, words, folder
+    def __init__(
+        self, name: str, words: tuple[str, ...], folder: Path, module: str = "tests.chaos.failover.counting_service"
+    ) -> None:
+        self.name, self._words, self._folder, self._module = name, words, folder, module
         self._process: subprocess.Popen[bytes] | None = None
         self.suspended_until_s = 0.0
         self.went_on_ns = 0
@@ -89,7 +91,7 @@ class Service:
         environ = {name: value for name, value in os.environ.items() if not name.startswith("CALLBOARD_")}
         if self.name in CLOCKED:
             environ |= stepped_clock.environment(self.clock)
-        command = [sys.executable, "-m", "tests.chaos.failover.counting_service", self.name, *self._words]
+        command = [sys.executable, "-m", self._module, self.name, *self._words]
         with (self._folder / f"{self.name}.said").open("ab") as said:
             self._process = subprocess.Popen(command, cwd=ROOT, env=environ, stdout=said, stderr=said)
 
