@@ -90,8 +90,8 @@ class Worker:
         return self._attendance.settings.incarnation
 
     async def _follow_cluster(self) -> None:
-        """Tell the agent about the cluster with each renewal, as its dispatcher may have restarted, and the cluster
-        about this worker in each of its incarnations.
+        """Tell the agent about the cluster when it has changed, and once in a while, as its dispatcher may have
+        restarted; and the cluster about this worker in each of its incarnations.
         """
         token: Token | None = None
         announced = ""
@@ -110,7 +110,9 @@ class Worker:
                 )  # fmt: skip
                 with suppress(NotAnswered):
                     await self._agent.ask(roles.DISPATCHER, news, ANSWER_S)
-            await changed.wait()
+            with suppress(TimeoutError):
+                async with asyncio.timeout(WAIT_MS / 1000):
+                    await changed.wait()
 
     async def _announce(self) -> None:
         its, view = self._attendance.settings, self._attendance.cluster.view
@@ -152,16 +154,18 @@ class Worker:
             if (task := self._tasks.pop(job, None)) is not None:
                 task.cancel()
         self._revoked.set()
-        for leased in work.leased:
-            running = RunningJob(leased.job, leased.topic, leased.attempt, leased.lease)
-            self._known[leased.job] = running
-            self._tasks[leased.job] = asyncio.create_task(self._run(leased, running))
         for job in work.stopping:
             if (its := self._known.get(job)) is not None and not its.stopping.is_set():
                 its.stopping.set()
                 handler = self._handlers.of(its.topic)
                 if handler is not None and handler.is_async and job in self._tasks:
                     self._tasks[job].cancel()
+        for leased in work.leased:
+            running = RunningJob(leased.job, leased.topic, leased.attempt, leased.lease)
+            self._known[leased.job] = running
+            if leased.job in work.stopping:
+                running.stopping.set()  # a task that is cancelled before it begins would end without a word
+            self._tasks[leased.job] = asyncio.create_task(self._run(leased, running))
 
     async def _run(self, leased: LeasedJob, running: RunningJob) -> None:
         ending, run_ms, loop = Ending(Outcome.RETURNED), 0, asyncio.get_running_loop()
