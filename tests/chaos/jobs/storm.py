@@ -43,7 +43,7 @@ class Storm:
             try:
                 for service in self._services.values():
                     service.start()
-                await self._until(lambda: len(self._jobs.workers) == len(self._services))
+                await self._until(self._all_work)
                 for place, strike in enumerate(strikes):
                     part = many * (place + 1) // len(strikes) - many * place // len(strikes)
                     await self._board.jobs.add_all([NewJob(topic=f"work/{n % 3}", payload=n) for n in range(part)])
@@ -52,7 +52,7 @@ class Storm:
                     await getattr(self, f"_{strike}")()
                 await self._until(lambda: self._ended() == many)
                 await self._until(lambda: not any(each.suspended_until_s for each in self._services.values()))
-                await asyncio.sleep(1.0)  # what those that went on still say is to be refused
+                await self._until(self._all_work)  # what those that went on had still to say was said before
             finally:
                 for service in self._services.values():
                     service.kill()
@@ -62,6 +62,10 @@ class Storm:
 
     def _ended(self) -> int:
         return sum(many for (_, state), many in self._jobs.table.counts.items() if JobState(state).is_final)
+
+    def _all_work(self) -> bool:
+        workers = [worker.instance for worker in self._jobs.workers.values()]
+        return sorted(workers) == sorted(self._services) and all(each.is_up for each in self._services.values())
 
     # Strikes.
 
@@ -96,7 +100,8 @@ class Storm:
         await self._until(lambda: all(each.is_up for each in self._services.values()))
         self.struck.update(self._services)  # whose lease ends first depends on when each finds the server again
         await asyncio.to_thread(self._server.kill)
-        await asyncio.sleep(self._server.away_s)
+        back_s = time.monotonic() + self._server.away_s
+        await self._until(lambda: time.monotonic() > back_s)
         await asyncio.to_thread(self._server.start)
 
     async def _until(self, met: Callable[[], bool]) -> None:
