@@ -1,11 +1,15 @@
 """Schedules over the fold, with a clock of the test: each tick adds its jobs once, whoever leads."""
 
 from datetime import UTC, datetime
+from random import Random
+
+import pytest
 
 from callboard.actors.core.decision import Moment
 from callboard.actors.jobs.jobs import At, Jobs
 from callboard.actors.jobs.reducer import apply
 from callboard.actors.jobs.schedules.ticker import BYTES_MAX, ON_TIME_MS, TICKS_MAX, Ticker
+from callboard.actors.jobs.schedules.ticks import latest_ticks
 from callboard.actors.jobs.worker.leader import Leader
 from callboard.actors.jobs.worker.settings import WorkerSettings
 from callboard.messages.event import Event
@@ -180,6 +184,55 @@ def test_a_schedule_with_something_unknown_blocks_no_other_and_is_told_about() -
         ("odd", "the time zone 'Mars/Base' is unknown on this machine"),
         ("wrong", "'never' is no cron expression: Wrong number of fields"),
     ]
+
+
+class Host:
+    """A process that believes that it leads, with a clock of its own; it reads the log late, and its appends fail."""
+
+    def __init__(self, log: list[Event], rng: Random) -> None:
+        self.log, self.rng, self.read = log, rng, 0
+        self.jobs, self.ms, self.highest_ms = Jobs(), BEGIN, BEGIN
+        self.ticker = Ticker(self.jobs)
+        self.ticks = list[int]()
+
+    def catch_up(self, end: int) -> None:
+        for offset in range(self.read, end):
+            message = self.log[offset]
+            refused = apply(self.jobs, At(offset, BEGIN), message)
+            if isinstance(message, JobsAddedMessage) and not refused:
+                self.ticks.append(message.tick_ms)
+        self.read = max(self.read, end)
+
+    def lead(self) -> None:
+        self.highest_ms = max(self.highest_ms, self.ms)
+        added = self.ticker.due(self.ms, "host")
+        if self.rng.random() < 0.7:
+            self.log.extend(added)
+        if self.rng.random() < 0.5:  # else it is told that the append failed
+            self.catch_up(len(self.log))
+        self.ticker.end()
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_hosts_that_all_believe_to_lead_add_each_tick_once(seed: int) -> None:
+    rng = Random(seed)
+    rule = rng.choice([{"cron": ("*/7 * * * *", "0 12 * * *"), "zone": "Europe/Berlin"}, {"every_ms": 90_000}])
+    log: list[Event] = [ScheduleMessage(name="s", topic="a", catch_up=1000, **rule)]
+    hosts = [Host(log, rng) for _ in range(3)]
+    for _ in range(60):
+        host = rng.choice(hosts)
+        host.ms += rng.choice([0, MINUTE, 20 * MINUTE, HOUR, -HOUR])
+        host.catch_up(rng.randint(host.read, len(log)))
+        host.lead()
+    host.catch_up(len(log))
+    host.ms = max(each.highest_ms for each in hosts)
+    host.rng = Random(0)
+    while (next_ms := host.ticker.next_ms) is not None and next_ms <= host.ms:
+        host.lead()
+    host.catch_up(len(log))
+    schedule = host.jobs.schedules.get("s")
+    assert schedule is not None
+    assert tuple(host.ticks) == latest_ticks(schedule.message, BEGIN, BEGIN, host.ms, 100_000)
 
 
 def test_the_leader_leases_what_is_ready_together_with_the_ticks_that_are_due() -> None:
