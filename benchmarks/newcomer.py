@@ -16,7 +16,7 @@ from topology import founding
 
 from callboard.actors.core.agent import AgentSpec, World
 from callboard.actors.runtime import start_agent
-from callboard.actors.topology.cluster_fold import ClusterFold
+from callboard.actors.topology.cluster_fold import ClusterFold, forget
 from callboard.actors.topology.member import MemberSettings, actors
 from callboard.actors.topology.member.roles import VIEW_KEEPER
 from callboard.actors.topology.member.settings import SNAPSHOT_EVERY
@@ -67,6 +67,7 @@ async def first_view(folder: Path, number: int) -> float:
         return AgentWorld(SqliteLog(folder), MemoryBlobStore(time.time_ns), folder, owned=True)
 
     settings = MemberSettings(TOPIC, f"new-{number}", "1", ClusterSettings(cluster_id="c"))
+    forget()  # it starts in a process of its own
     started = time.perf_counter()
     agent = await start_agent(AgentSpec(settings.instance, actors(settings), world))
     try:

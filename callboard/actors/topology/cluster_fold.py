@@ -22,8 +22,8 @@ _acknowledged = lru_cache(maxsize=RECENT)(acknowledged)
 
 
 def forget() -> None:
-    """Forget what was computed: the rules are others, as in a test."""
-    for kept in (_step, _renewed, _acknowledged):
+    """Forget what was read and computed: the rules are others, or this stands for another process, as in a test."""
+    for kept in (_step, _renewed, _acknowledged, read):
         kept.cache_clear()
 
 

@@ -101,7 +101,9 @@ class ViewKeeper:
         self._next_snapshot_s = 0.0
         self._trimmed = -1
         self._next_read: tuple[Effect, ...] = ()
-        self._seek(last(4 * settings.snapshot_every))
+        every = settings.snapshot_every  # the newest snapshot alone is usually in the first range
+        self._ranges = [from_first(), last(4 * every), last(every + every // 4)]
+        self._seek(self._ranges.pop())
 
     def _seek(self, policy: StartPolicy) -> None:
         its = self._settings
@@ -253,7 +255,7 @@ class ViewKeeper:
     def _no_snapshot(self) -> tuple[Effect, ...]:
         """Read everything, or give up if something is missing."""
         if self._start > self._first:
-            self._seek(from_first())
+            self._seek(self._ranges.pop() if self._ranges else from_first())
             return self._follower.start()
         begins = f"{self._settings.topic} begins at offset {self._first}, and no snapshot tells what was before"
         gap = f"{begins}; let a member that still runs take a snapshot, or delete the topic: the next member creates it"

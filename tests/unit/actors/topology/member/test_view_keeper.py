@@ -355,16 +355,14 @@ def test_it_does_not_start_from_a_snapshot_that_was_refused() -> None:
 def test_it_reads_all_when_there_is_no_snapshot_near_the_end() -> None:
     topic = Topic("a", "b")
     topic.renew(*"ab" * 30)
+    end = topic.state.offset + 1
     driver = Driver(ViewKeeper(replace(SETTINGS, snapshot_every=10), Random(1)))
     driver.done(EnsureTopic)
-    driver.done(FindBounds, TopicBounds("log", 0, topic.state.offset + 1))
-    assert driver.asked(ReadLog).start == topic.state.offset + 1 - 40
-    driver.read = len(topic.appended) - 20
-    driver.reads(topic)
-
-    driver.done(FindBounds, TopicBounds("log", 0, topic.state.offset + 1))
-    driver.read = 0
-    driver.reads(topic)
+    for start in (end - 12, end - 40, 0):
+        driver.done(FindBounds, TopicBounds("log", 0, end))
+        assert driver.asked(ReadLog).start == start
+        driver.read = max(0, len(topic.appended) - end + start)
+        driver.reads(topic)
 
     assert driver.news.state == topic.state
 
