@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
+from itertools import count
 from random import Random
 from types import SimpleNamespace
 from typing import Any
@@ -94,7 +95,7 @@ class Fleet:
 
     def __init__(self, seed: int) -> None:
         self.simulation, self.rng = Simulation(seed), Random(f"fleet/{seed}")
-        self.log = MemoryLog(lambda: self.simulation.clock.now().wall_ns, lambda: "log")
+        self.log = MemoryLog(lambda: self.simulation.clock.now().wall_ns, count().__next__)
         self.seats: dict[str, Seat] = {}
         self.workers: dict[str, Worker] = {}
         self.ways: dict[str, Way] = {}
@@ -207,6 +208,11 @@ class Fleet:
         number = f"{self.rng.getrandbits(64):x}"
         record = new_record(message, record_id=number, time_ns=self.simulation.clock.now().wall_ns, producer="test")
         return self.simulation.run(self.log.append(TOPIC, [record]))[0]
+
+    def replace_topic(self) -> None:
+        """Have another topic, an empty one, in place of that of the jobs."""
+        del self.log._topics[TOPIC]
+        self.simulation.run(self.log.ensure(TOPIC))
 
     def ids(self, offset: int, many: int) -> list[int]:
         return [job_id(offset, place) for place in range(many)]

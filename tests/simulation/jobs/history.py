@@ -50,8 +50,12 @@ class History:
     def __init__(self, seed: int) -> None:
         self.fleet = Fleet(seed)
         self.rng = self.fleet.rng
-        self.jobs: list[int] = []
         self.commanded: set[int] = set()
+        self.forget()
+
+    def forget(self) -> None:
+        """Begin to count jobs."""
+        self.jobs: list[int] = []
         self._read, self._next = Jobs(), 1
         self._left_now: dict[int, JobState] | None = None
 

@@ -19,7 +19,7 @@ from callboard.board.jobs import worker as worker_module
 from callboard.board.jobs.worker import Worker
 from callboard.messages.event import Event, replaced
 from callboard.messages.jobs.job_mail import WorkerReport
-from tests.simulation.jobs.history import outcome
+from tests.simulation.jobs.history import CALM_S, History, outcome
 
 FIRST, _, END = os.environ.get("CALLBOARD_SEEDS", "0:6").partition(":")
 SEEDS = range(int(FIRST), int(END or int(FIRST) + 1))
@@ -33,6 +33,27 @@ task began.
 @pytest.mark.parametrize("seed", sorted({*FOUND, *SEEDS}))
 def test_all_jobs_end_once_whatever_happens_to_the_workers(seed: int) -> None:
     assert not outcome(seed)
+
+
+def test_workers_go_on_when_the_topic_of_jobs_was_replaced() -> None:
+    history = History(1)
+    fleet = history.fleet
+    try:
+        for name in "xy":
+            fleet.start(name, 2)
+        for _ in range(10):
+            history.add()
+        fleet.simulation.run_for(0.5)
+        assert not fleet.simulation.run(history.all_ended())
+
+        fleet.replace_topic()
+        history.forget()
+        fleet.simulation.run_for(30)
+        history.add()
+        fleet.simulation.run_until(history.all_ended, CALM_S)
+        assert not fleet.failures()
+    finally:
+        fleet.close()
 
 
 # Planted bugs.
