@@ -13,7 +13,7 @@ from callboard.board.read.log.log_records import in_a_line, opened
 from callboard.board.read.questions import status as status_of
 from callboard.board.views import SubscriberStatus, Trouble, shown_state
 from callboard.errors import OffsetOutOfRange, TopicMissing
-from callboard.messages.topics import control_topic
+from callboard.messages.topics import control_topic, job_topic
 from callboard.messages.untrusted import UNTRUSTED
 
 SOON = 0.5
@@ -36,15 +36,15 @@ class TopicView:
 async def examine_topics(board: BoardContext, clock: Clock) -> tuple[list[TopicView], list[Finding]]:
     """Examine every topic, and whether its newest records decode."""
     views, found = list[TopicView](), list[Finding]()
-    control = control_topic(board.settings.prefix)
-    for topic in (*astuple(board.topics), control):
+    others = control_topic(board.settings.prefix), job_topic(board.settings.prefix)
+    for topic in (*astuple(board.topics), *others):
         try:
             first, end = await board.log.bounds(topic)
             views.append(TopicView(topic, first, end, await board.log.identity(topic)))
             found += [finding async for finding in _newest(board, topic, clock)]
         except TopicMissing:
-            if topic == control:
-                continue  # there is no cluster
+            if topic in others:
+                continue  # there is no cluster, or no job
             what = f"the log has no topic {topic}"
             found.append(problem(what, "run `callboard init`, or start any publisher or subscriber, which creates it"))
         except OffsetOutOfRange:

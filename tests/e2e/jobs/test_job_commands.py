@@ -145,6 +145,13 @@ def test_a_worker_runs_jobs_and_lets_those_that_run_end_when_it_is_stopped(shop:
     assert worker.returncode == 0
     assert "worker.stopped" in (shop.folder / "worker.txt").read_text()
     assert shop.json("jobs", "show", str(running["id"]))["result"] == "seen"
+    told = shop.out("log", "list", "--topic", "job")
+    for words in (
+        "adds 1 of mail/send", "one: runs 2 at a time of mail/send, refuse, wait/file", "dispatches from now on",
+        f"leases {running['id']} to", f"has ended {running['id']}", f"stop {stopped}", "runs no more",
+    ):  # fmt: skip
+        assert words in told
+    assert "callboard.job" in shop.json("doctor")["topics"][-1]["topic"]
 
 
 def added_and_run(newcomer: Terminal, log: str) -> None:

@@ -34,8 +34,20 @@ from callboard.messages.distribution.topic_messages import (
 )
 from callboard.messages.event import Event
 from callboard.messages.headers import new_record
+from callboard.messages.jobs.job_messages import (
+    JobCommandMessage,
+    JobEnd,
+    JobOptions,
+    JobQueue,
+    JobsAddedMessage,
+    JobsEndedMessage,
+    JobsLeasedMessage,
+    Outcome,
+    ScheduleMessage,
+    WorkerMessage,
+)
 from callboard.messages.record import NewRecord
-from callboard.messages.topics import CONTROL, SORTS, control_topic
+from callboard.messages.topics import CONTROL, SORTS, control_topic, job_topic
 from callboard.messages.topology.cluster_state import ClusterSettings
 from callboard.messages.topology.control_messages import AdminMessage, JoinMessage, LeaveMessage, ProposeMessage
 from tests.warm_start import WarmStart
@@ -58,7 +70,7 @@ NOTHING = {
     ("pipeline", "archive"): JOBS, ("pipeline", "collect"): JOBS, ("pipeline", "export"): JOBS,
     ("topology", "watch"): "runs on, and shows what `topology history` does",
     ("init",): "shows what the caller wrote", ("run", "subscriber"): "logs; see the tests of logging",
-    ("run", "publisher"): "logs; see the tests of logging",
+    ("run", "publisher"): "logs; see the tests of logging", ("run", "worker"): "logs; see the tests of logging",
 }  # fmt: skip
 """Commands that show nothing of others here, and why."""
 
@@ -73,7 +85,7 @@ SHOWING: dict[tuple[str, ...], list[tuple[str, ...]]] = {
     ("metrics",): [NONE],
     ("doctor",): [NONE, ("--all",), ("--json",)],
     ("explain",): [("quiet", "/a"), (SUBSCRIBER, PATH), ("quiet", "/a", "--json")],
-    ("log", "list"): [(*words, "--topic", topic) for topic in (*SORTS, CONTROL)
+    ("log", "list"): [(*words, "--topic", topic) for topic in (*SORTS, CONTROL, "job")
                       for words in (NONE, ("--json",))],
     ("log", "grep"): [("INJ",), (EVIL,), ("INJ", "--json")],
     ("log", "show"): [(f"callboard.{topic}@1", *words) for topic in SORTS
@@ -104,6 +116,17 @@ SHOWING: dict[tuple[str, ...], list[tuple[str, ...]]] = {
     ("topology", "transfer"): [(EVIL,), ("a",)],
     ("topology", "freeze"): [("--reason", EVIL), ("--undo", "--author", EVIL)],
     ("topology", "configure"): [("--gap-ms", "4000"), ("--gap-ms", "9000")],
+    ("jobs", "list"): [NONE, ("--all",), ("--all", "--json")],
+    ("jobs", "show"): [("1024",), ("1025",), ("1024", "--json")],
+    ("jobs", "queues"): [NONE, ("--json",)],
+    ("jobs", "watch"): [("--once",)],
+    ("jobs", "add"): [("a", EVIL), (EVIL,), ("a", "1", "--unique", ODD), ("a", "--title", EVIL)],
+    ("jobs", "stop"): [("1025", "--reason", EVIL, "--author", EVIL)],
+    ("jobs", "drop"): [("1024",)],
+    ("jobs", "retry"): [("1024",), ("1025",)],
+    ("jobs", "suspend"): [(EVIL,), (ODD,), (ODD, "--json")],
+    ("jobs", "resume"): [(EVIL,), (ODD,)],
+    ("jobs", "configure"): [(ODD, "a"), (EVIL, "a"), ("x", EVIL)],
     **{("archive", name): [("--archive", EVIL)] for name in ("run", "status", "verify", "compact", "restore")},
 }  # fmt: skip
 
@@ -161,6 +184,26 @@ def cluster() -> Iterator[Event]:
     yield ProposeMessage(instance="a", incarnation="a1", seq=2, base_epoch=1, remove=("a",), reason=EVIL)
 
 
+def jobs() -> Iterator[Event]:
+    """What a hostile program and a hostile worker write: two jobs, the first of which has ended."""
+    yield JobsAddedMessage(
+        request=ODD, creator=ODD, topics=("a",), topic_of=(0, 0), payloads=(json.dumps(EVIL).encode(), EVIL.encode()),
+        options=(JobOptions(job=0, lane=ODD, unique=ODD, title=ODD), JobOptions(job=1, title=ODD)),
+    )  # fmt: skip
+    yield WorkerMessage(instance=ODD, incarnation=ODD, slots=2, topics=("a",))
+    yield JobsLeasedMessage(cluster_log=ODD, leader_epoch=1, dispatcher=ODD)
+    yield JobsLeasedMessage(
+        cluster_log=ODD, leader_epoch=1, dispatcher=ODD, workers=(ODD,), worker_of=(0, 0), jobs=(1024, 1025),
+        read_to=3,
+    )  # fmt: skip
+    yield JobsEndedMessage(
+        worker=ODD, jobs=(1024,), leases=(4,), outcomes=(int(Outcome.CANCELLED),), run_ms=(1,),
+        ends=(JobEnd(job=0, message=EVIL, result=json.dumps(EVIL).encode()),),
+    )  # fmt: skip
+    yield JobCommandMessage(author=EVIL, reason=EVIL, configure=JobQueue(name=ODD, topics=("b",)))
+    yield ScheduleMessage(name=ODD, author=EVIL, topic="a", every_ms=1000)
+
+
 async def write(folder: Path) -> None:
     """Write it all directly to the log, as an attacker would."""
     async with Callboard("sqlite:///./board.db", base=folder) as board:
@@ -175,6 +218,10 @@ async def write(folder: Path) -> None:
         for member_event in cluster():
             record = new_record(member_event, record_id=EVIL, time_ns=time.time_ns(), producer=EVIL)
             await log.append(control_topic(), [record, NewRecord(payload=b"", headers=(("type", ODD),))])
+        await log.ensure(job_topic())
+        for message in jobs():
+            record = new_record(message, record_id=EVIL, time_ns=time.time_ns(), producer=EVIL)
+            await log.append(job_topic(), [record])
         event = PackageEvent(
             kind="failed", publisher=PUBLISHER, package_id=ODD, deep_paths=(PATH,), paths=(PATH,), offset=1,
             dedup_key=ODD, log_id=log_id, time_ns=time.time_ns(), user=EVIL, subscriber=SUBSCRIBER, outcome="REMOVED",
@@ -213,6 +260,12 @@ def test_every_command_is_tested_with_hostile_text():
     known = set(commands(typer.main.get_command(app)))
     assert known == SHOWING.keys() | NOTHING.keys()
     assert not SHOWING.keys() & NOTHING.keys()
+
+
+def test_the_hostile_jobs_are_read(typed):
+    listed = json.loads(typed("jobs", "list", "--all", "--json").stdout)["items"][:2]
+    assert [(job["id"], job["state"], job["worker"]) for job in listed] == [(1024, "error", ""), (1025, "active", ODD)]
+    assert json.loads(typed("jobs", "show", "1024", "--json").stdout)["message"] == EVIL
 
 
 @pytest.mark.parametrize("command", SHOWING, ids=" ".join)

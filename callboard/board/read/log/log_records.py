@@ -8,6 +8,7 @@ from typing import Any
 from callboard.backends.blob_store import BlobStore
 from callboard.backends.log import Log
 from callboard.backends.logs.limits import record_bytes
+from callboard.board.read.log import job_wording
 from callboard.board.topology.wording import about
 from callboard.board.views import shortened
 from callboard.content.package_format.manifest import Header, ManifestEntry, read_roots
@@ -30,16 +31,20 @@ from callboard.messages.distribution.topic_messages import (
 )
 from callboard.messages.event import Event
 from callboard.messages.headers import open_record
+from callboard.messages.jobs.job_messages import JOB_MESSAGES
+from callboard.messages.jobs.limits import check_message
 from callboard.messages.reading import Unread
+from callboard.messages.reading import read as read_checked
 from callboard.messages.record import Record
 from callboard.messages.topology.control_messages import CONTROL_MESSAGES
 from callboard.messages.topology.member_event import MemberEvent
 from callboard.messages.topology.reading import read
 
 CONTROL_TYPES = frozenset(message.__name__ for message in CONTROL_MESSAGES)
+JOB_TYPES = frozenset(message.__name__ for message in JOB_MESSAGES)
 
 EVENTS = tuple(each.cls for each in ON_TOPICS)
-"""Every message that may be on a topic, except those of the event topic and the control topic."""
+"""Every message that may be on a topic, except those of the event topic, the control topic and the job topic."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +73,10 @@ async def record_at(log: Log, topic: str, offset: int) -> Record:
 def opened(record: Record) -> Event | CallboardError:
     """The decoded message, or the error that prevents it."""
     if record.header("type") in CONTROL_TYPES:
-        said = read(record)
+        said: Event | Unread = read(record)
+        return Undecodable(said.detail) if isinstance(said, Unread) else said
+    if record.header("type") in JOB_TYPES:
+        said = read_checked(record, JOB_MESSAGES, check_message)
         return Undecodable(said.detail) if isinstance(said, Unread) else said
     try:
         return open_event(record) if record.header("type") in TYPES else open_record(record, EVENTS)
@@ -148,7 +156,7 @@ def _about(event: Event) -> str:  # noqa: PLR0911, PLR0912 - one line a message
         case EventMarks():
             return f"{event.publisher}: " + ", ".join(f"{mark.kind} below {mark.offset}" for mark in event.marks)
         case _:
-            return ""
+            return job_wording.about(event)
 
 
 def _command(command: CommandMessage) -> str:
