@@ -17,12 +17,15 @@ from callboard.board.jobs.new_job import NewJob
 from callboard.board.jobs.reading import JobReading
 from callboard.board.member import member as member_module
 from callboard.errors import LogUnavailable, NotAnswered
+from callboard.messages.jobs.job_mail import LeasedJob, Work
+from callboard.messages.jobs.job_messages import Outcome
 from callboard.messages.jobs.job_state import JobState
 from callboard.messages.record import NewRecord, Record
 from callboard.messages.topics import job_topic
 from tests.unit.board.jobs.test_jobs import run
-from tests.unit.board.member.clusters import BRIEF, Cluster, eventually
+from tests.unit.board.member.clusters import BRIEF, QUICK, Cluster, eventually
 from tests.unit.board.member.clusters import run as run_cluster
+from tests.unit.board.member.test_interruptions import cancelled_after
 
 
 async def nothing() -> None:
@@ -195,5 +198,41 @@ def test_a_worker_that_was_evicted_runs_jobs_in_its_next_incarnation(tmp_path: P
             cluster.cut("one", off=False)
             assert (await two.jobs.wait(job.id)).state is JobState.SUCCEEDED
             assert worker._incarnation != former
+
+    run_cluster(scenario, tmp_path)
+
+
+def test_a_job_that_is_leased_and_stopped_at_once_ends(tmp_path: Path) -> None:
+    async def scenario(jobs: BoardJobs) -> None:
+        worker = jobs.worker({"a": nothing})
+        worker._take(Work(leased=(LeasedJob(job=1, topic="a", lease=5),), stopping=(1,)))
+        await asyncio.wait(worker._tasks.values())
+        assert [(running.id, ending.outcome) for running, ending, _ in worker._ended] == [(1, Outcome.RETURNED)]
+
+    run(tmp_path, scenario)
+
+
+def test_a_worker_whose_start_is_cancelled_at_any_point_leaves_nothing_behind(tmp_path: Path) -> None:
+    async def scenario(cluster: Cluster) -> None:
+        board, steps = await cluster.board("a"), 0
+        while await cancelled_after(steps, asyncio.create_task(board.jobs.worker({"a": nothing}, **QUICK).start())):
+            assert all(agent.has_ended for agent in board.context.agents.started), steps
+            steps += 9
+        assert steps > 20
+
+    run_cluster(scenario, tmp_path)
+
+
+def test_a_worker_whose_stop_is_cancelled_at_any_point_has_ended(tmp_path: Path) -> None:
+    async def scenario(cluster: Cluster) -> None:
+        board, steps, in_time = await cluster.board("a"), 1, True
+        while in_time:
+            worker = board.jobs.worker({"a": nothing}, **QUICK)
+            await worker.start()
+            in_time = await cancelled_after(steps, asyncio.create_task(worker.stop()))
+            assert all(agent.has_ended for agent in board.context.agents.started), steps
+            await worker.stop()
+            steps += 25
+        assert steps > 50
 
     run_cluster(scenario, tmp_path)
