@@ -77,6 +77,8 @@ class Worker:
         self._threads = ThreadPoolExecutor(self._slots, "job")  # the loop's own has fewer, and others use it
         work = (self._follow_cluster(), self._take_work(), self._report())
         self._work = [asyncio.create_task(each) for each in work]
+        for task in self._work:
+            task.add_done_callback(_tell_failure)
 
     @property
     def _attendance(self) -> Attendance:
@@ -276,3 +278,8 @@ class Worker:
         await self.stop()
         if instead is not None:
             raise instead
+
+
+def _tell_failure(work: asyncio.Task[None]) -> None:
+    if not work.cancelled() and (error := work.exception()) is not None:
+        get_logger().error("worker.ended", reason=str(error) or type(error).__name__)

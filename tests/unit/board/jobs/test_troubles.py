@@ -147,7 +147,7 @@ def test_jobs_run_once_while_the_actors_of_their_worker_are_killed(tmp_path: Pat
     run(tmp_path, scenario)
 
 
-def test_a_worker_whose_agent_has_ended_says_so(tmp_path: Path) -> None:
+def test_a_worker_whose_agent_has_ended_says_so(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     async def scenario(jobs: BoardJobs) -> None:
         async def work() -> None:
             async with jobs.worker({"a": nothing}) as worker:
@@ -158,6 +158,7 @@ def test_a_worker_whose_agent_has_ended_says_so(tmp_path: Path) -> None:
             await work()
 
     run(tmp_path, scenario)
+    assert "worker.ended" in caplog.text
 
 
 def test_a_worker_that_stops_while_the_log_is_away_says_so_and_ends(
@@ -215,9 +216,12 @@ def test_a_job_that_is_leased_and_stopped_at_once_ends(tmp_path: Path) -> None:
 def test_a_worker_whose_start_is_cancelled_at_any_point_leaves_nothing_behind(tmp_path: Path) -> None:
     async def scenario(cluster: Cluster) -> None:
         board, steps = await cluster.board("a"), 0
-        while await cancelled_after(steps, asyncio.create_task(board.jobs.worker({"a": nothing}, **QUICK).start())):
+        while await cancelled_after(
+            steps, asyncio.create_task((worker := board.jobs.worker({"a": nothing}, **QUICK)).start())
+        ):
             assert all(agent.has_ended for agent in board.context.agents.started), steps
             steps += 9
+        await worker.stop()
         assert steps > 20
 
     run_cluster(scenario, tmp_path)
