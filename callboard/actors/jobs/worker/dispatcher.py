@@ -157,15 +157,14 @@ class Dispatcher:
         if self._problem:
             return
         message = read(record, JOB_MESSAGES, check_message)
-        if isinstance(message, Unread):
-            if message.problem is Problem.TOO_NEW:
-                self._stop("too_new", message.detail)
-            return
         if isinstance(message, JobsAddedMessage):
             self._payloads.keep(record.offset, message)
         elif isinstance(message, JobsEndedMessage):
             self._leader.learn(message)
-        apply(self._jobs, At(record.offset, record.time_ns // NS_PER_MS), message)
+        if not isinstance(message, Unread):
+            apply(self._jobs, At(record.offset, record.time_ns // NS_PER_MS), message)
+        elif message.problem is Problem.TOO_NEW:
+            self._stop("too_new", message.detail)
         self._leader.read(record.offset)
 
     def _stop(self, problem: str, detail: str) -> None:
