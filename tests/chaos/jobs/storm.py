@@ -45,13 +45,14 @@ class Storm:
                     service.start()
                 await self._until(self._all_work)
                 for place, strike in enumerate(strikes):
+                    await self._until(self._none_suspended)  # which may hold the log's lock
                     part = many * (place + 1) // len(strikes) - many * place // len(strikes)
                     await self._board.jobs.add_all([NewJob(topic=f"work/{n % 3}", payload=n) for n in range(part)])
                     enough = self._ended() + part // 4
                     await self._until(lambda enough=enough: self._ended() >= enough)  # type: ignore[misc]
                     await getattr(self, f"_{strike}")()
                 await self._until(lambda: self._ended() == many)
-                await self._until(lambda: not any(each.suspended_until_s for each in self._services.values()))
+                await self._until(self._none_suspended)
                 await self._until(self._all_work)  # what those that went on had still to say was said before
             finally:
                 for service in self._services.values():
@@ -62,6 +63,9 @@ class Storm:
 
     def _ended(self) -> int:
         return sum(many for (_, state), many in self._jobs.table.counts.items() if JobState(state).is_final)
+
+    def _none_suspended(self) -> bool:
+        return not any(each.suspended_until_s for each in self._services.values())
 
     def _all_work(self) -> bool:
         workers = [worker.instance for worker in self._jobs.workers.values()]
@@ -96,7 +100,7 @@ class Storm:
 
     async def _server_down(self) -> None:
         assert self._server is not None
-        await self._until(lambda: not any(each.suspended_until_s for each in self._services.values()))
+        await self._until(self._none_suspended)
         await self._until(lambda: all(each.is_up for each in self._services.values()))
         self.struck.update(self._services)  # whose lease ends first depends on when each finds the server again
         await asyncio.to_thread(self._server.kill)

@@ -25,6 +25,7 @@ from tests.simulation.jobs.history import CALM_S, History, outcome
 FIRST, _, END = os.environ.get("CALLBOARD_SEEDS", "0:6").partition(":")
 SEEDS = range(int(FIRST), int(END or int(FIRST) + 1))
 
+
 @pytest.mark.parametrize("seed", SEEDS)
 def test_all_jobs_end_once_whatever_happens_to_the_workers(seed: int) -> None:
     assert not outcome(seed)
