@@ -23,10 +23,10 @@ class Worker(NamedTuple):
 
 
 class Fence(NamedTuple):
-    """The present dispatcher: the identity of the control topic, when it became the leader, its incarnation."""
+    """The present dispatcher: the identity of the control topic, the epoch in which it began, and its incarnation."""
 
     cluster_log: str = ""
-    leader_epoch: int = -1
+    epoch: int = -1
     dispatcher: str = ""
 
 

@@ -12,10 +12,10 @@ CRASHES_MAX = 255
 
 def lease(jobs: Jobs, at: At, leased: JobsLeasedMessage) -> Iterator[Refusal]:
     """Lease the jobs, if the present dispatcher says so; a later one replaces it by a message without jobs."""
-    claim = Fence(leased.cluster_log, leased.leader_epoch, leased.dispatcher)
+    claim = Fence(leased.cluster_log, leased.epoch, leased.dispatcher)
     if claim != jobs.fence:
         if leased.jobs or (claim.cluster_log == jobs.fence.cluster_log and claim[:2] <= jobs.fence[:2]):
-            yield WHOLE, f"{jobs.fence.dispatcher or 'nobody'} dispatches, since epoch {jobs.fence.leader_epoch}"
+            yield WHOLE, f"{jobs.fence.dispatcher or 'nobody'} dispatches, since epoch {jobs.fence.epoch}"
             return
         jobs.fence = claim
     if leased.jobs and leased.read_to < jobs.leased_at:  # it would lease beyond the limits, or beside another of a lane
@@ -44,8 +44,8 @@ def welcome(jobs: Jobs, _: At, said: WorkerMessage) -> Iterator[Refusal]:
 def dismiss(jobs: Jobs, at: At, gone: WorkerGoneMessage) -> Iterator[Refusal]:
     """Forget the worker. Its jobs wait again, unless too many workers have crashed with them."""
     crashed = bool(gone.cluster_log)
-    if crashed and (gone.cluster_log, gone.leader_epoch) != jobs.fence[:2]:
-        yield WHOLE, f"{jobs.fence.dispatcher or 'nobody'} dispatches, since epoch {jobs.fence.leader_epoch}"
+    if crashed and (gone.cluster_log, gone.epoch) != jobs.fence[:2]:
+        yield WHOLE, f"{jobs.fence.dispatcher or 'nobody'} dispatches, since epoch {jobs.fence.epoch}"
         return
     jobs.workers.pop(gone.incarnation, None)
     for job in sorted(jobs.leased_to.get(gone.incarnation, ())):

@@ -25,7 +25,7 @@ NS_PER_MS = 1_000_000
 
 
 class Scheduling:
-    """The methods of ``BoardJobs`` for schedules, and what all of them share. The cluster's leader adds the jobs, so
+    """The methods of ``BoardJobs`` for schedules, and what all of them share. The dispatcher adds the jobs, so
     there must be a worker, of any topic.
     """
 

@@ -10,7 +10,6 @@ from typing import Self
 
 from callboard.actors.jobs.worker import roles
 from callboard.actors.jobs.worker.settings import WorkerSettings
-from callboard.backends.fence import Token
 from callboard.board.connect.cancelled_body import CancelledBody
 from callboard.board.context import BoardContext
 from callboard.board.jobs.running import Ending, Handlers, RunningJob, run
@@ -95,19 +94,17 @@ class Worker:
         """Tell the agent about the cluster when it has changed, and once in a while, as its dispatcher may have
         restarted; and the cluster about this worker in each of its incarnations.
         """
-        token: Token | None = None
         announced = ""
         while True:
             attendance = self._attendance
             changed, view = attendance.changed, attendance.cluster.view
             if view is not None and view.local is not None and view.local.incarnation == self._incarnation:
-                token = token if token and attendance.holds(token) else attendance.may_lead()
                 if announced != view.local.incarnation:
                     announced = view.local.incarnation
                     await self._announce()
                 news = TellCluster(
-                    cluster_log=view.log_id, epoch=view.epoch, leader_epoch=view.leader_epoch,
-                    incarnation=self._incarnation, leads=token is not None,
+                    cluster_log=view.log_id, epoch=view.epoch, incarnation=self._incarnation,
+                    standing=attendance.standing,
                     members=tuple(each.incarnation for each in view.instances),
                 )  # fmt: skip
                 with suppress(NotAnswered):

@@ -63,16 +63,15 @@ class Noted(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TellCluster(Question[Noted]):
-    """The service's view of the cluster: its epoch, since when it has its leader, and the incarnations of its members.
+    """The service's view of the cluster: its epoch, and the incarnations of its members, in their order.
 
-    This process, ``incarnation``, dispatches if it ``leads``.
+    This process, ``incarnation``, may dispatch while it has ``standing``: while it may count on its membership.
     """
 
     cluster_log: str
     epoch: int
-    leader_epoch: int
     incarnation: str
-    leads: bool = False
+    standing: bool = False
     members: tuple[str, ...] = ()
 
 

@@ -93,13 +93,13 @@ class JobsAddedMessage(Event):
 class JobsLeasedMessage(Event):
     """The dispatcher leases jobs to workers; ``worker_of`` is each job's place in ``workers``, their incarnations.
 
-    The first message of a dispatcher has no jobs: what former dispatchers lease from then on is void. The cluster's
-    leader dispatches; ``cluster_log`` identifies the control topic, and ``leader_epoch`` is when it became the leader.
+    The first message of a dispatcher has no jobs: what former dispatchers lease from then on is void. ``cluster_log``
+    identifies the control topic, and ``epoch`` is that of the view in which the dispatcher began.
     The lease is void if there was another one since ``read_to``, the last record that the dispatcher had read.
     """
 
     cluster_log: str
-    leader_epoch: int
+    epoch: int
     dispatcher: str
     workers: tuple[str, ...] = ()
     worker_of: tuple[int, ...] = ()
@@ -153,7 +153,7 @@ class WorkerGoneMessage(Event):
 
     incarnation: str
     cluster_log: str = ""
-    leader_epoch: int = -1
+    epoch: int = -1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -121,7 +121,7 @@ def _leased(event: JobsLeasedMessage) -> None:
     _jobs(event.jobs)
     if event.jobs:
         demand(0 <= min(event.worker_of) <= max(event.worker_of) < len(event.workers), "a job has none of its workers")
-    demand(bool(event.cluster_log and event.dispatcher) and event.leader_epoch >= 0, "the lease names no dispatcher")
+    demand(bool(event.cluster_log and event.dispatcher) and event.epoch >= 0, "the lease names no dispatcher")
 
 
 def _ended(event: JobsEndedMessage) -> None:

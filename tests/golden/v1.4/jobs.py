@@ -44,7 +44,7 @@ ENDED = JobsEndedMessage(
 PROGRESS = JobProgress(job=4096, steps=10, step=3, eta_ms=1_700_000_000_000, lines=("read", "sorted"))
 PROGRESSED = JobsProgressedMessage(worker="c0ffee", progress=(PROGRESS,))
 WORKER = WorkerMessage(instance="web-1", incarnation="c0ffee", slots=10, topics=("mail/*",), member_epoch=41)
-GONE = WorkerGoneMessage(incarnation="c0ffee", cluster_log="log-1", leader_epoch=40)
+GONE = WorkerGoneMessage(incarnation="c0ffee", cluster_log="log-1", epoch=40)
 LEASED = LeasedJob(
     job=4096, topic="mail/send", payload=b'{"to":"x"}', creator="web-2", attempt=2, timeout_ms=10_000,
     retry_exceptions=False, lease=9,
@@ -57,7 +57,7 @@ INSTANCES = [
         options=(OPTIONS,), schedule="daily", tick_ms=1_700_000_000_000,
     ),
     JobsLeasedMessage(
-        cluster_log="log-1", leader_epoch=40, dispatcher="dada", workers=("c0ffee",), worker_of=(0, 0),
+        cluster_log="log-1", epoch=40, dispatcher="dada", workers=("c0ffee",), worker_of=(0, 0),
         jobs=(4096, 4097), read_to=8,
     ),
     END,
@@ -81,7 +81,7 @@ INSTANCES = [
     Work(leased=(LEASED,), revoked=(1, 2), stopping=(3,), problem="gap", detail="records were removed", stranger=True),
     WatchWork(worker="c0ffee", known=(4096,), leases=(9,), stopping=(4096,), wait_ms=5_000),
     Noted(),
-    TellCluster(cluster_log="log-1", epoch=41, leader_epoch=40, incarnation="dada", leads=True, members=("dada",)),
+    TellCluster(cluster_log="log-1", epoch=41, incarnation="dada", standing=True, members=("dada",)),
     WorkerReported(offset=7),
     WorkerReport(ended=ENDED, progressed=PROGRESSED, worker=WORKER, gone=GONE),
 ]  # fmt: skip

@@ -14,7 +14,6 @@ from callboard.actors.core.decision import Perform
 from callboard.actors.core.effects import Append
 from callboard.actors.jobs.worker import WorkerSettings, actors
 from callboard.actors.runtime.simulated.simulated import Simulation
-from callboard.backends.fence import Token
 from callboard.backends.log import Log
 from callboard.backends.logs.memory import MemoryLog
 from callboard.board.jobs.running import Handlers, RunningJob
@@ -70,12 +69,7 @@ class Seat:
         before, self.changed = self.changed, asyncio.Event()
         before.set()
 
-    def may_lead(self) -> Token | None:
-        view = self.cluster.view
-        return Token(view.log_id, view.leader_epoch) if view.instances[0].incarnation == self.incarnation else None
-
-    def holds(self, token: Token) -> bool:
-        return self.may_lead() == token
+    standing = True
 
     async def start(self) -> None:
         pass
@@ -101,8 +95,9 @@ class Fleet:
         self.ways: dict[str, Way] = {}
         self.agents: dict[str, Agent] = {}
         self.order: list[str] = []
-        """The incarnations of the members, the leader first."""
-        self.epoch = self.leader_epoch = 0
+        """The incarnations of the members; the first may be no worker."""
+        self.order += ["idle"] * Random(f"idle/{seed}").choice([0, 0, 1])
+        self.epoch = 0
         self.runs: list[tuple[int, int]] = []
         self.successes: set[tuple[int, int]] = set()
         self.errors: list[dict[str, Any]] = []
@@ -142,13 +137,9 @@ class Fleet:
     def change(self, order: Sequence[str]) -> None:
         """The cluster has these members now; each learns of it some time later, and may act by its former view."""
         self.epoch += 1
-        if order and order[0] not in self.order[:1]:
-            self.leader_epoch = self.epoch
         self.order = list(order)
         instances = tuple(SimpleNamespace(incarnation=each) for each in order)
-        view = SimpleNamespace(
-            log_id="control", epoch=self.epoch, leader_epoch=self.leader_epoch, instances=instances, local=None
-        )
+        view = SimpleNamespace(log_id="control", epoch=self.epoch, instances=instances, local=None)
         for seat in self.seats.values():
             self.simulation.loop.call_later(self.rng.choice([0.0, 0.2, 3.0]), self._learn, seat, view)
 

@@ -12,14 +12,15 @@ import pytest
 from callboard.actors.core.decision import After, Done, Effect, Failed, Input, Moment, Origin
 from callboard.actors.core.effects import Append
 from callboard.actors.jobs.jobs import Jobs
-from callboard.actors.jobs.worker import leader as leader_module
+from callboard.actors.jobs.worker import dispatching
 from callboard.actors.jobs.worker.dispatcher import DUE, Dispatcher
-from callboard.actors.jobs.worker.leader import Leader
+from callboard.actors.jobs.worker.dispatching import Dispatching
 from callboard.actors.jobs.worker.reporter import Reporter
 from callboard.board.jobs import worker as worker_module
 from callboard.board.jobs.worker import Worker
 from callboard.messages.event import Event, replaced
 from callboard.messages.jobs.job_mail import WorkerReport
+from callboard.messages.jobs.job_messages import JobsLeasedMessage
 from tests.simulation.jobs.history import CALM_S, History, outcome
 
 FIRST, _, END = os.environ.get("CALLBOARD_SEEDS", "0:6").partition(":")
@@ -58,7 +59,10 @@ Plant = pytest.MonkeyPatch
 
 
 def leases_by_an_old_plan(plant: Plant) -> None:
-    plant.setattr(leader_module, "replaced", lambda claim, **its: replaced(claim, **{**its, "read_to": 1 << 60}))
+    def old(**its: Any) -> JobsLeasedMessage:
+        return JobsLeasedMessage(**its | {"read_to": 1 << 60} if "jobs" in its else its)
+
+    plant.setattr(dispatching, "JobsLeasedMessage", old)
 
 
 def forgets_what_it_has_reported(plant: Plant) -> None:
@@ -77,31 +81,31 @@ def is_told_of_the_cluster_once(plant: Plant) -> None:
 
 
 def keeps_those_that_have_left(plant: Plant) -> None:
-    messages = Leader._messages
+    messages = Dispatching._messages
 
-    def blind(self: Leader, now: Moment) -> tuple[Event, ...]:
+    def blind(self: Dispatching, now: Moment) -> tuple[Event, ...]:
         self.told = replaced(self.told, members=tuple(self._jobs.workers))
         return messages(self, now)
 
-    plant.setattr(Leader, "_messages", blind)
+    plant.setattr(Dispatching, "_messages", blind)
 
 
 def forgets_plans_that_failed(plant: Plant) -> None:
-    def end(self: Leader) -> None:
+    def end(self: Dispatching) -> None:
         self._planned, self._saying, self._offset = [], (), -1
 
-    plant.setattr(Leader, "_end", end)
+    plant.setattr(Dispatching, "_end", end)
 
 
 def wakes_without_end(plant: Plant) -> None:
-    lead = Dispatcher._lead
+    dispatch = Dispatcher._dispatch
 
     def restless(self: Dispatcher, now: Moment) -> Iterable[Effect]:
-        yield from lead(self, now)
+        yield from dispatch(self, now)
         if self._jobs.waiting.next_due_ms is not None:
             yield After(DUE, 0.0)
 
-    plant.setattr(Dispatcher, "_lead", restless)
+    plant.setattr(Dispatcher, "_dispatch", restless)
 
 
 def drops_reports_that_failed(plant: Plant) -> None:
@@ -131,7 +135,7 @@ def counts_nothing(plant: Plant) -> None:
     ("bug", "seeds"),
     [
         (leases_by_an_old_plan, range(60, 80)),
-        (forgets_what_it_has_reported, range(10)),
+        (forgets_what_it_has_reported, range(10, 20)),
         (is_told_of_the_cluster_once, range(10)),
         (keeps_those_that_have_left, range(10)),
         (forgets_plans_that_failed, range(10)),

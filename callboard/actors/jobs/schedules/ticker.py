@@ -16,7 +16,7 @@ LOOKS_MAX = 500
 """Schedules whose next tick is found at a time: each takes about a tenth of a millisecond."""
 
 ON_TIME_MS = 60_000
-"""A tick that is not made up for still counts if it is this late: another leader takes over in less."""
+"""A tick that is not made up for still counts if it is this late: another dispatcher takes over in less."""
 
 
 class Ticker:

@@ -1,4 +1,4 @@
-"""Follows the job topic, leases jobs while its process leads the cluster, and tells the worker what it has."""
+"""Follows the job topic, tells the worker what it has leased, and leases jobs if this is the one of all that does."""
 
 from collections.abc import Iterable
 from random import Random
@@ -32,7 +32,7 @@ from callboard.actors.core.follower import (
 from callboard.actors.core.lease import ORIGIN
 from callboard.actors.jobs.jobs import At, Jobs
 from callboard.actors.jobs.reducer import apply
-from callboard.actors.jobs.worker.leader import Leader
+from callboard.actors.jobs.worker.dispatching import Dispatching
 from callboard.actors.jobs.worker.payloads import Payloads
 from callboard.actors.jobs.worker.settings import WorkerSettings
 from callboard.errors import CallboardError
@@ -52,8 +52,8 @@ FETCH_RECORDS = 100
 
 
 class Dispatcher:
-    """Folds the job topic. As the leader's, appends leases and the jobs of schedules, each time when what it appended
-    before is read back.
+    """Folds the job topic. One of all appends leases and the jobs of schedules, each time when what it appended before
+    is read back.
 
     Receives: WatchWork of the service, answered when there is anything new for its worker, at the latest after
         ``wait_ms``; TellCluster.
@@ -76,7 +76,7 @@ class Dispatcher:
         its = self._settings
         self._jobs = Jobs()
         self._payloads = Payloads(its.cached_bytes)
-        self._leader = Leader(its, self._jobs)
+        self._dispatching = Dispatching(its, self._jobs)
         self._follower = Follower(its.topic, from_first(), self._rng)
         self._fetching = -1  # the offset
 
@@ -91,11 +91,11 @@ class Dispatcher:
                 yield from self._failed(effect, error)
             case Done(Append(), offsets):
                 self._attempt = 0
-                self._leader.appended(offsets)
+                self._dispatching.appended(offsets)
             case Done(ReadLog(owner="fetch"), LogRead(records=records)):
                 self._fetched(records)
             case TellCluster():
-                self._leader.told = message
+                self._dispatching.told = message
                 yield Reply(origin, Noted())
             case WatchWork():
                 self._asked = origin, message
@@ -112,19 +112,19 @@ class Dispatcher:
             case _:
                 yield from self._follow(message)
         if self._follower.caught_up and not self._problem:
-            yield from self._lead(now)
+            yield from self._dispatch(now)
             yield from self._tell()
 
     def _retry(self, key: str) -> None:
         if key == LEASE:
-            self._leader.retry()
+            self._dispatching.retry()
         else:
             self._fetching = -1
 
     def _failed(self, effect: EnsureTopic | ReadLog | Append, error: CallboardError) -> Iterable[Effect]:
         self._attempt += 1
         if isinstance(effect, Append):
-            self._leader.failed()
+            self._dispatching.failed()
         key = {EnsureTopic: ENSURE, ReadLog: FETCH, Append: LEASE}[type(effect)]
         level = "warning" if self._attempt == 1 else "debug"
         yield note("dispatcher.failed", level, what=key, attempt=self._attempt, error=str(error))
@@ -144,9 +144,9 @@ class Dispatcher:
                 self._stop("gap", f"records {expected} to {bounds.first - 1} of the job topic were removed unread")
             case Replaced(log_id):
                 yield note("jobs.replaced", "warning", topic=self._settings.topic, was=log_id)
-                told = self._leader.told
+                told = self._dispatching.told
                 self._begin()
-                self._leader.told = told
+                self._dispatching.told = told
                 effects = self._follower.start()
             case Unavailable(reason):
                 self._detail = reason
@@ -160,29 +160,29 @@ class Dispatcher:
         if isinstance(message, JobsAddedMessage):
             self._payloads.keep(record.offset, message)
         elif isinstance(message, JobsEndedMessage):
-            self._leader.learn(message)
+            self._dispatching.learn(message)
         if not isinstance(message, Unread):
             apply(self._jobs, At(record.offset, record.time_ns // NS_PER_MS), message)
         elif message.problem is Problem.TOO_NEW:
             self._stop("too_new", message.detail)
-        self._leader.read(record.offset)
+        self._dispatching.read(record.offset)
 
     def _stop(self, problem: str, detail: str) -> None:
         self._problem, self._detail = problem, detail
 
     # Leasing.
 
-    def _lead(self, now: Moment) -> Iterable[Effect]:
-        messages = self._leader.next(now)
+    def _dispatch(self, now: Moment) -> Iterable[Effect]:
+        messages = self._dispatching.next(now)
         if messages:
             its = self._settings.instance
             yield Append(self._settings.topic, tuple(
                 new_record(each, record_id=f"{its}/{self._rng.getrandbits(64):016x}", time_ns=now.wall_ns, producer=its)
                 for each in messages
             ))  # fmt: skip
-        for name, why in self._leader.problems():
+        for name, why in self._dispatching.problems():
             yield note("schedule.blocked", "error", schedule=name, reason=why)
-        if (due_ms := self._leader.next_due_ms) is not None:
+        if (due_ms := self._dispatching.next_due_ms) is not None:
             yield After(DUE, max(0.0, due_ms / 1000 - now.wall_ns / 1e9))
 
     # The worker.

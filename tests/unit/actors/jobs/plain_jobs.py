@@ -113,7 +113,7 @@ class PlainJobs:
         return job in self.jobs and not self.jobs[job].state.is_final
 
     def lease(self, offset: int, leased: JobsLeasedMessage) -> None:
-        claim = leased.cluster_log, leased.leader_epoch, leased.dispatcher
+        claim = leased.cluster_log, leased.epoch, leased.dispatcher
         if claim != self.fence:
             if leased.jobs or (claim[0] == self.fence[0] and claim[1] <= self.fence[1]):
                 return
@@ -146,7 +146,7 @@ class PlainJobs:
                 its.due_ms = ms + retry_ms(queue, job, its.attempts)
 
     def gone(self, gone: WorkerGoneMessage) -> None:
-        if gone.cluster_log and (gone.cluster_log, gone.leader_epoch) != self.fence[:2]:
+        if gone.cluster_log and (gone.cluster_log, gone.epoch) != self.fence[:2]:
             return
         self.workers.pop(gone.incarnation, None)
         for its in self.jobs.values():

@@ -87,7 +87,7 @@ class History:
             case 0:
                 return WorkerGoneMessage(incarnation=name)
             case 1:
-                return WorkerGoneMessage(incarnation=name, cluster_log="log", leader_epoch=self.epoch)
+                return WorkerGoneMessage(incarnation=name, cluster_log="log", epoch=self.epoch)
         topics = self.rng.choice([("**",), ("a", "a/*"), ("x/**",)])
         return WorkerMessage(instance=name, incarnation=name, slots=self.rng.randint(0, 3), topics=topics)
 
@@ -122,7 +122,7 @@ class History:
 
     def lead(self) -> JobsLeasedMessage:
         self.epoch += self.rng.randint(-1, 2)
-        return JobsLeasedMessage(cluster_log="log", leader_epoch=max(0, self.epoch), dispatcher=f"d{self.epoch}")
+        return JobsLeasedMessage(cluster_log="log", epoch=max(0, self.epoch), dispatcher=f"d{self.epoch}")
 
     def plan(self) -> list[tuple[int, str]]:
         self.plain.advance(self.ms)
@@ -133,7 +133,7 @@ class History:
         planned = self.plan()
         fence = self.jobs.fence
         leased = JobsLeasedMessage(
-            cluster_log=fence.cluster_log or "log", leader_epoch=max(0, fence.leader_epoch),
+            cluster_log=fence.cluster_log or "log", epoch=max(0, fence.epoch),
             dispatcher=fence.dispatcher or "d", workers=tuple(worker for _, worker in planned),
             worker_of=tuple(range(len(planned))), jobs=tuple(job for job, _ in planned), read_to=self.offset,
         )  # fmt: skip
@@ -141,7 +141,7 @@ class History:
             leased = replaced(leased, read_to=self.jobs.leased_at - 1)
             assert self.see(leased)
             leased = replaced(leased, read_to=self.offset)
-        if fence.leader_epoch < 0 or self.rng.random() < 0.1:  # the append fails
+        if fence.epoch < 0 or self.rng.random() < 0.1:  # the append fails
             for job, _ in planned:
                 self.jobs.waiting.enter(job)
             return []

@@ -10,7 +10,7 @@ from callboard.actors.jobs.jobs import At, Jobs
 from callboard.actors.jobs.reducer import apply
 from callboard.actors.jobs.schedules.ticker import BYTES_MAX, ON_TIME_MS, TICKS_MAX, Ticker
 from callboard.actors.jobs.schedules.ticks import latest_ticks
-from callboard.actors.jobs.worker.leader import Leader
+from callboard.actors.jobs.worker.dispatching import Dispatching
 from callboard.actors.jobs.worker.settings import WorkerSettings
 from callboard.messages.event import Event
 from callboard.messages.jobs.job_mail import TellCluster
@@ -237,7 +237,7 @@ def test_hosts_that_all_believe_to_lead_add_each_tick_once(seed: int) -> None:
 
 def test_the_leader_leases_what_is_ready_together_with_the_ticks_that_are_due() -> None:
     cluster = hourly()
-    leader = Leader(WorkerSettings("t.job", "web-1"), cluster.jobs)
+    leader = Dispatching(WorkerSettings("t.job", "web-1"), cluster.jobs)
     cluster.see(WorkerMessage(instance="web-1", incarnation="w", slots=1, topics=("**",)))
     cluster.see(JobsAddedMessage(request="r", creator="c", topics=("a",), topic_of=(0,), payloads=(b"",)))
 
@@ -253,7 +253,7 @@ def test_the_leader_leases_what_is_ready_together_with_the_ticks_that_are_due() 
     cluster.ms += HOUR
     assert said() == []
     assert leader.next_due_ms is None  # others' business
-    leader.told = TellCluster(cluster_log="log", epoch=1, leader_epoch=1, incarnation="w", leads=True, members=("w",))
+    leader.told = TellCluster(cluster_log="log", epoch=1, incarnation="w", standing=True, members=("w",))
     assert said() == [JobsLeasedMessage]  # takes the place of the former dispatcher
     assert leader.next_due_ms == 0
     assert said() == [JobsAddedMessage, JobsLeasedMessage]

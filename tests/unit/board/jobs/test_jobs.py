@@ -258,6 +258,20 @@ def test_as_many_jobs_run_in_threads_as_a_worker_has_slots(tmp_path: Path) -> No
     run(tmp_path, scenario)
 
 
+def test_jobs_run_also_while_a_member_leads_the_cluster_that_is_no_worker(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        async with Callboard("memory:", base=tmp_path) as board, board.member(instance="first") as first:
+            await first.settled()
+            async with board.jobs.worker({"a": no_argument}, instance="second"):
+                job = await board.jobs.add("a")
+                assert (await board.jobs.wait(job.id, DEADLINE_S)).state is JobState.SUCCEEDED
+                leader = (await first.settled()).leader
+                assert leader is not None
+                assert leader.instance == "first"
+
+    asyncio.run(scenario())
+
+
 def test_a_suspended_queue_starts_no_jobs(tmp_path: Path) -> None:
     async def scenario(jobs: BoardJobs) -> None:
         await jobs.suspend("main")

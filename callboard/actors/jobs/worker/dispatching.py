@@ -1,11 +1,11 @@
-"""What the dispatcher of the cluster's leader appends."""
+"""What the one worker of a cluster appends that dispatches."""
 
 from callboard.actors.core.decision import Moment
-from callboard.actors.jobs.jobs import Fence, Jobs
+from callboard.actors.jobs.jobs import Jobs
 from callboard.actors.jobs.planning import Planner
 from callboard.actors.jobs.schedules.ticker import Ticker
 from callboard.actors.jobs.worker.settings import WorkerSettings
-from callboard.messages.event import Event, replaced
+from callboard.messages.event import Event
 from callboard.messages.jobs.job_mail import TellCluster
 from callboard.messages.jobs.job_messages import (
     BATCH_MAX,
@@ -15,16 +15,15 @@ from callboard.messages.jobs.job_messages import (
     WorkerGoneMessage,
 )
 
-NOBODY = TellCluster(cluster_log="", epoch=-1, leader_epoch=-1, incarnation="")
-
+NOBODY = TellCluster(cluster_log="", epoch=-1, incarnation="")
 
 FORGET_S = 60.0
 """Between two records that remove less than a thousand jobs from the history."""
 
 
-class Leader:
-    """Takes the place of the former dispatcher, then adds the jobs of schedules, leases jobs, and dismisses workers
-    that are no members any more.
+class Dispatching:
+    """Takes the place of the former dispatcher, if that is no member any more and this is the first worker in the order
+    of the cluster. Then adds the jobs of schedules, leases jobs, and dismisses workers that are no members any more.
     """
 
     def __init__(self, settings: WorkerSettings, jobs: Jobs) -> None:
@@ -47,7 +46,7 @@ class Leader:
 
     def next(self, now: Moment) -> tuple[Event, ...]:
         """What to append now; nothing while the last append is not read back."""
-        if self._paused or not self.told.leads:
+        if self._paused or not self.told.standing:
             return ()
         if not self._saying:
             self._saying = self._messages(now)
@@ -55,16 +54,12 @@ class Leader:
         return ()
 
     def _messages(self, now: Moment) -> tuple[Event, ...]:
-        told, jobs, fence = self.told, self._jobs, self._fence
-        claim = JobsLeasedMessage(
-            cluster_log=fence.cluster_log, leader_epoch=fence.leader_epoch, dispatcher=fence.dispatcher
-        )
-        if jobs.fence.cluster_log == fence.cluster_log and jobs.fence.leader_epoch > fence.leader_epoch:
-            return ()  # it does not know yet that another one leads
-        if jobs.fence != fence:
-            return (claim,)
+        told, jobs, fence = self.told, self._jobs, self._jobs.fence
+        if not self._dispatches:
+            claim = JobsLeasedMessage(cluster_log=told.cluster_log, epoch=told.epoch, dispatcher=told.incarnation)
+            return (claim,) if self._may_begin else ()
         gone = tuple(
-            WorkerGoneMessage(incarnation=name, cluster_log=told.cluster_log, leader_epoch=told.leader_epoch)
+            WorkerGoneMessage(incarnation=name, cluster_log=fence.cluster_log, epoch=fence.epoch)
             for name, worker in jobs.workers.items()
             if name not in told.members and worker.member_epoch <= told.epoch
         )
@@ -78,8 +73,9 @@ class Leader:
         workers = {worker: place for place, worker in enumerate(dict.fromkeys(worker for _, worker in self._planned))}
         return (
             *added,
-            replaced(
-                claim, workers=tuple(workers), worker_of=tuple(workers[worker] for _, worker in self._planned),
+            JobsLeasedMessage(
+                cluster_log=fence.cluster_log, epoch=fence.epoch, dispatcher=fence.dispatcher, workers=tuple(workers),
+                worker_of=tuple(workers[worker] for _, worker in self._planned),
                 jobs=tuple(job for job, _ in self._planned), read_to=self._read_to,
             ),
         )  # fmt: skip
@@ -96,14 +92,24 @@ class Leader:
     @property
     def next_due_ms(self) -> int | None:
         """When there is something to append without news: the next waiting job is due, or the next tick."""
-        if not self.told.leads or self._jobs.fence != self._fence or self._saying:
+        if not self.told.standing or not self._dispatches or self._saying:
             return None
         times = self._jobs.waiting.next_due_ms, self._ticker.next_ms
         return min((time for time in times if time is not None), default=None)
 
     @property
-    def _fence(self) -> Fence:
-        return Fence(self.told.cluster_log, self.told.leader_epoch, self.told.incarnation)
+    def _dispatches(self) -> bool:
+        """Whether this is the dispatcher, as far as it has read."""
+        fence, told = self._jobs.fence, self.told
+        return (fence.cluster_log, fence.dispatcher) == (told.cluster_log, told.incarnation)
+
+    @property
+    def _may_begin(self) -> bool:
+        """Whether this should become the dispatcher; if several try, the log admits one."""
+        fence, told = self._jobs.fence, self.told
+        if fence.cluster_log == told.cluster_log and (fence.dispatcher in told.members or fence.epoch >= told.epoch):
+            return False
+        return next((each for each in told.members if each in self._jobs.workers), "") == told.incarnation
 
     def problems(self) -> list[tuple[str, str]]:
         """Schedules that have no ticks because something is unknown here, and what it is; each is told once."""
