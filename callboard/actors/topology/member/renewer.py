@@ -146,9 +146,10 @@ class Renewer:
         self._read_to = max(self._read_to, news.read_to)
         is_member = self._settings.is_member(self._news.state)
         me = self._me = self._news.state.member(self._settings.instance) if is_member else None
-        if news.log_id and self._seq < 0:
-            self._seq = max(me.seq, _ms(now)) + SEQ_JUMP if me else 0
-        self._seq = max(self._seq, me.seq if me else -1)  # the predecessor of this actor may have joined
+        if me is not None and me.seq > self._seq:  # said by the predecessor of this actor, perhaps before others
+            self._seq = max(me.seq, _ms(now)) + SEQ_JUMP
+        elif news.log_id:
+            self._seq = max(self._seq, 0)
         self._joined = self._joined or me is not None
 
     @property

@@ -256,7 +256,7 @@ def test_of_two_renewers_that_die_before_they_are_read_back_the_second_uses_othe
     assert second.saying.seq > first.saying.seq
 
 
-def test_after_a_restart_before_it_has_joined_the_renewer_goes_on_behind_the_join_of_its_predecessor() -> None:
+def test_after_a_restart_before_it_has_joined_the_renewer_goes_on_behind_all_that_its_predecessor_may_have_said() -> None:
     topic = Topic("b")
     driver = renewer(topic.state)
     assert driver.appended().seq == 1
@@ -267,7 +267,7 @@ def test_after_a_restart_before_it_has_joined_the_renewer_goes_on_behind_the_joi
     driver.tick("renew")
 
     assert driver.saying is not None
-    assert driver.saying.seq == topic.member("a").seq + 1 == 6
+    assert driver.saying.seq > topic.member("a").seq + SEQ_JUMP
 
 
 def test_a_restarted_view_keeper_is_told_what_was_sent_last() -> None:
