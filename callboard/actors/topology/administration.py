@@ -65,6 +65,7 @@ def configured(state: ClusterState, settings: ClusterSettings) -> Ruling:
     """Change the settings; the first ones found the cluster.
 
     A shorter lease does not shorten leases already granted, because members count on them until they read this record.
+    For as long nobody is evicted for a missing acknowledgement: its deadline may be shorter, too.
     """
     if state.settings is None:
         return _understood(replaced(state, settings=settings))
@@ -78,7 +79,9 @@ def configured(state: ClusterState, settings: ClusterSettings) -> Ruling:
             )
     extra_ms = max(0, former.lease_ms - settings.lease_ms)
     members = tuple([replaced(member, heard_ms=member.heard_ms + extra_ms) for member in state.members])
-    return _understood(replaced(state, settings=settings, members=members))
+    shorter = extra_ms > 0 or settings.ack_deadline_ms < former.ack_deadline_ms
+    granted_ms = max(state.granted_ms, state.clock.now_ms + former.lease_ms) if shorter else state.granted_ms
+    return _understood(replaced(state, settings=settings, members=members, granted_ms=granted_ms))
 
 
 def _understood(state: ClusterState) -> ClusterState:

@@ -36,8 +36,9 @@ def propose(state: ClusterState, event: ProposeMessage) -> Ruling:
 
 
 def overdue(state: ClusterState) -> bool:
-    """Whether the deadline for acknowledging the view has passed."""
-    return state.clock.now_ms - state.view.epoch_ms >= in_force(state).ack_deadline_ms
+    """Whether the deadline for acknowledging the view has passed, also for members that know only former settings."""
+    due_ms = state.view.epoch_ms + in_force(state).ack_deadline_ms
+    return state.clock.now_ms >= max(due_ms, state.granted_ms)
 
 
 def recent_evictions(state: ClusterState) -> tuple[int, ...]:

@@ -131,7 +131,8 @@ class ClusterState(Event):
     ``members`` are in the order in which they joined. ``evicted_ms`` are the times of evictions that count against the
     budget. ``gone`` are the last incarnations that left; those up to ``gone_horizon`` are forgotten. ``snapshot`` is
     the offset of the last accepted snapshot. ``stopped`` is the offset of a record that is too new for this version,
-    after which the state is unknown. Both are -1 for none.
+    after which the state is unknown. Both are -1 for none. Until ``granted_ms``, on the lease clock, members that have
+    not read the present settings may count on the longer lease of former ones.
     """
 
     offset: int
@@ -146,6 +147,7 @@ class ClusterState(Event):
     gone_horizon: int = -1
     snapshot: int = -1
     stopped: int = -1
+    granted_ms: int = 0
 
     def __hash__(self) -> int:  # nearly always enough, and without looking at each member
         return hash((self.offset, self.view.state_hash))

@@ -6,7 +6,7 @@ import signal
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, suppress
 from pathlib import Path
 from typing import NamedTuple
 
@@ -45,7 +45,8 @@ def postgres() -> Iterator[Server]:
             main = server._process.pid
             children = Path(f"/proc/{main}/task/{main}/children").read_text().split()
             for process in (main, *map(int, children)):
-                os.kill(process, number)
+                with suppress(ProcessLookupError):  # its workers come and go
+                    os.kill(process, number)
 
         yield Server(server.url, freeze, server.kill, server.start, lambda: server.said)
 

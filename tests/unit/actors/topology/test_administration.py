@@ -131,6 +131,20 @@ def test_a_shorter_lease_does_not_shorten_what_is_leased():
     assert topic.propose("a", "c").accepted, "from now on the shorter one counts"
 
 
+def test_a_shorter_deadline_for_acknowledgements_evicts_no_member_that_may_count_on_a_longer_lease():
+    """It may not have read the new settings, nor the view that it should acknowledge, and lead by the former one."""
+    topic = Topic("a", "b", "c")
+    topic.settle()
+    topic.passes(1_000, "a", "b")
+    topic.configure(replace(topic.settings, lease_ms=2_000, gap_ms=1_000, ack_deadline_ms=2_000))
+    topic.leave("c")
+    topic.ack("a")
+    topic.passes(LEASE_MS - 1_000, "a", "b")
+    assert topic.propose_mute("a", "b").reason is Reason.ACK_NOT_DUE
+    topic.passes(1_500, "a", "b")
+    assert topic.propose_mute("a", "b").accepted
+
+
 def test_a_renewal_after_the_change_keeps_the_longer_lease_of_the_one_before_it():
     topic = Topic("a", "b")
     topic.configure(replace(topic.settings, lease_ms=2_000, gap_ms=1_000))
