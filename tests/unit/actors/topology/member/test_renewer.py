@@ -256,7 +256,7 @@ def test_of_two_renewers_that_die_before_they_are_read_back_the_second_uses_othe
     assert second.saying.seq > first.saying.seq
 
 
-def test_after_a_restart_before_it_has_joined_the_renewer_goes_on_behind_all_that_its_predecessor_may_have_said() -> None:
+def test_a_renewer_that_finds_the_join_of_its_predecessor_goes_on_behind_all_that_this_may_have_said() -> None:
     topic = Topic("b")
     driver = renewer(topic.state)
     assert driver.appended().seq == 1
