@@ -14,6 +14,7 @@ from callboard.board.connect.cancelled_body import CancelledBody
 from callboard.board.context import BoardContext
 from callboard.board.jobs.running import Ending, Handlers, RunningJob, run
 from callboard.board.member.attendance import Attendance
+from callboard.board.member.calling import completed
 from callboard.board.member.member import Member
 from callboard.door.limits import TIMEOUT_S_MAX
 from callboard.errors import CallboardError, MembershipEnded, NotAnswered
@@ -240,15 +241,20 @@ class Worker:
             reason = str(error) or "the log did not take what the worker said"
             get_logger().warning("worker.not_drained", jobs=len(self._known), reason=reason)
         finally:
-            work, self._work = [*self._work, *self._tasks.values()], []
-            for task in work:
-                task.cancel()
-            await asyncio.gather(*work, return_exceptions=True)
-            self._known.clear()
-            self._tasks.clear()
-            self._threads.shutdown(wait=False, cancel_futures=True)
-            await self._agent.stop(1.0)
-            await self._member.stop()
+            try:
+                await completed(self._release())
+            finally:
+                await self._member.stop()
+
+    async def _release(self) -> None:
+        work, self._work = [*self._work, *self._tasks.values()], []
+        for task in work:
+            task.cancel()
+        await asyncio.gather(*work, return_exceptions=True)
+        self._known.clear()
+        self._tasks.clear()
+        self._threads.shutdown(wait=False, cancel_futures=True)
+        await self._agent.stop(1.0)
 
     async def _drain(self) -> None:
         await self._announce()

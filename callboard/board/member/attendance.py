@@ -11,7 +11,7 @@ from callboard.actors.topology.announcements.remote_cluster import RemoteCluster
 from callboard.actors.topology.member import MemberSettings, roles
 from callboard.backends.fence import Token
 from callboard.board.context import BoardContext
-from callboard.board.member.calling import Tasks, called
+from callboard.board.member.calling import Tasks, called, completed
 from callboard.board.member.dispatch import Dispatch
 from callboard.board.member.identity import Identity
 from callboard.board.member.lapses import Lapses
@@ -285,7 +285,10 @@ class Attendance:
             why = str(error) or f"it still acted after {drain_s:g} s"
             get_logger().warning("member.not_left", instance=self._identity.instance, reason=why)
         finally:
-            await self.tasks.close()
-            await self.dispatch.close()
-            await self.agent.stop(0)
-            self._identity.close()
+            await completed(self._release())
+
+    async def _release(self) -> None:
+        await self.tasks.close()
+        await self.dispatch.close()
+        await self.agent.stop(0)
+        self._identity.close()

@@ -74,6 +74,16 @@ def running_loop() -> asyncio.AbstractEventLoop | None:
     return None
 
 
+async def completed(work: Coroutine[Any, Any, None]) -> None:
+    """Do the work to its end; if this is cancelled meanwhile, only then."""
+    doing = asyncio.create_task(work)
+    try:
+        await asyncio.shield(doing)
+    except asyncio.CancelledError:
+        await asyncio.wait({doing})
+        raise
+
+
 class Tasks:
     """Tasks under names."""
 

@@ -191,9 +191,9 @@ def jobs() -> Iterator[Event]:
         options=(JobOptions(job=0, lane=ODD, unique=ODD, title=ODD), JobOptions(job=1, title=ODD)),
     )  # fmt: skip
     yield WorkerMessage(instance=ODD, incarnation=ODD, slots=2, topics=("a",))
-    yield JobsLeasedMessage(cluster_log=ODD, leader_epoch=1, dispatcher=ODD)
+    yield JobsLeasedMessage(cluster_log=ODD, epoch=1, dispatcher=ODD)
     yield JobsLeasedMessage(
-        cluster_log=ODD, leader_epoch=1, dispatcher=ODD, workers=(ODD,), worker_of=(0, 0), jobs=(1024, 1025),
+        cluster_log=ODD, epoch=1, dispatcher=ODD, workers=(ODD,), worker_of=(0, 0), jobs=(1024, 1025),
         read_to=3,
     )  # fmt: skip
     yield JobsEndedMessage(
