@@ -153,7 +153,8 @@ class Stage:
             case Slow(append_s=append_s, read_s=read_s, seconds=seconds):
                 self._trouble(host, seconds + append_s + read_s)  # the last slow call may begin as late as that
                 host.world.append_s, host.world.read_s = append_s, read_s
-                self.witness.slow[host.its.instance] = self.witness.now_s + seconds + append_s
+                slow, it = self.witness.slow, host.its.instance
+                slow[it] = max(slow.get(it, 0.0), self.witness.now_s + seconds + append_s)
                 self.after(seconds, partial(self._fast, host))
             case Twin(instance=instance):
                 twin = Host(host.its, self.cluster.way_to_log(), lives=TWIN_LIVES)
@@ -253,6 +254,8 @@ class Stage:
         self._later.clear()
         if self.hasty is not None:
             self.hasty.leave()
+        if self.witness.state.frozen:  # the log that had the end of it was replaced
+            self._command(freeze=FreezeCommand(frozen=False))
 
     @property
     def alive(self) -> list[Member]:
