@@ -46,7 +46,7 @@ def _failed(jobs: Jobs, at: At, job: int, row: int, queue: JobQueue, asked_ms: i
 
 
 def retry_ms(queue: JobQueue, job: int, attempts: int) -> int:
-    """Milliseconds before the next attempt, after so many have failed. All readers compute the same, so the jitter
+    """Milliseconds before the next attempt, after this many. All readers compute the same, so the jitter
     comes from the job and the attempt.
     """
     delay_ms = queue.delay_ms

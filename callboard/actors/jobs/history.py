@@ -23,7 +23,7 @@ class History:
         self._kept: dict[int, _Kept] = {}
 
     def add(self, job: int, keep_ms: int) -> None:
-        """The job has just ended; it is kept for so many milliseconds."""
+        """The job has just ended; it is kept for ``keep_ms`` from now on."""
         self._kept.setdefault(keep_ms, _Kept()).jobs.append(job)
 
     def expired(self, now_ms: int, ended_ms: Callable[[int], int | None], most: int) -> tuple[int, ...]:

@@ -117,7 +117,7 @@ async def run(handler: Handler, leased: LeasedJob, running: RunningJob, threads:
         return Ending(Outcome.FAILED, _text(error), retry_ms=_delay_ms(error.delay_s))
     except CancelJob as error:
         return Ending(Outcome.CANCELLED, _text(error))
-    except (Exception, asyncio.CancelledError, SystemExit) as error:  # whatever a job raises is its outcome
+    except (Exception, asyncio.CancelledError, SystemExit) as error:  # anything that a job raises is its outcome
         if isinstance(error, asyncio.CancelledError):
             if running.stopping.is_set():
                 return Ending(Outcome.CANCELLED, "it was told to stop")

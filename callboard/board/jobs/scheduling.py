@@ -83,7 +83,7 @@ class Scheduling:
             at: or the only tick, after which the schedule is removed. However late, it is made up for.
             zone: the time zone of ``cron``, and of ``at`` if that has none.
             catch_up: what becomes of ticks that passed while nothing could add their jobs: ``"last"`` makes up for the
-                last one, a number for so many, and ``"skip"`` for none, unless it is less than a minute late.
+                last one, a number for more of them, and ``"skip"`` for none, unless it is less than a minute late.
             suspended: whether it adds no jobs at first.
             author: who sets it; the user, if empty.
             **options: of the jobs, as in ``NewJob``, except ``delay_s``.

@@ -1,4 +1,4 @@
-"""Workers in virtual time: whatever happens to them, all jobs end once, and limits and lanes hold.
+"""Workers in virtual time: under all faults, jobs end once, and limits and lanes hold.
 
 More seeds: ``CALLBOARD_SEEDS=0:500``. Replay one with ``CALLBOARD_SEEDS=17``.
 """
