@@ -20,7 +20,7 @@ unexport PYTHONDONTWRITEBYTECODE # the tests start thousands of processes, each 
 .DELETE_ON_ERROR:
 .NOTPARALLEL: # every target uses the one .venv, and the tools use both cores by themselves
 .SUFFIXES:
-.PHONY: help demo pipeline-demo topology-demo check test test-slow test-servers nightly behaviours endurance chaos kill-points soak conformance planted-bugs sim sim-planted fuzz lint bench bench-spark plots gen check-gen clean
+.PHONY: help demo pipeline-demo topology-demo jobs-demo check test test-slow test-servers nightly behaviours endurance chaos kill-points soak conformance planted-bugs sim sim-planted fuzz lint bench bench-spark plots gen check-gen clean
 
 help: ## List the targets; ARGS="..." is passed to the command behind a target.
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-13s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
@@ -33,6 +33,9 @@ pipeline-demo: $(VENV)/.ready-spark ## Archive a log, trim it, lose it, restore 
 
 topology-demo: $(VENV)/.ready-test ## Kill the leader of five services twice, drain the third, and check what the leaders counted; half a minute.
 	@$(BIN)/callboard topology demo $(ARGS)
+
+jobs-demo: $(VENV)/.ready-test ## Take the digests of a tree by four workers, three of which are killed; half a minute.
+	@$(BIN)/callboard jobs demo $(ARGS)
 
 check: lint ## Run make lint and the quick tests: a minute on 2 idle cores.
 	@$(PYTEST) -m "not ($(SERVERS))" $(QUICK) $(ARGS)
@@ -77,13 +80,15 @@ endurance: $(VENV)/.ready-test ## Have ten processes append for a minute each on
 chaos: $(VENV)/.ready-test ## Strike a fleet on SQLite, PostgreSQL and Kafka for a minute each; ARGS="--subscribers 20 --minutes 2".
 	@for log in $(or $(ON),sqlite postgres kafka); do $(BIN)/callboard chaos --on $$log $(ARGS) || exit 1; done
 
-sim: $(VENV)/.ready-test ## Simulate fleets and clusters with faults at every effect, on all cores: make sim SEEDS=2000.
+sim: $(VENV)/.ready-test ## Simulate fleets, clusters and workers with faults at every effect, on all cores: make sim SEEDS=2000.
 	@$(BIN)/callboard simulate --again tests/simulation/seeds.txt --keep --seeds $(or $(SEEDS),200) $(ARGS)
 	@$(BIN)/callboard simulate --clusters --again tests/simulation/topology/seeds.txt --keep --seeds $(or $(SEEDS),200) $(ARGS)
+	@$(BIN)/callboard simulate --jobs --again tests/simulation/jobs/seeds.txt --keep --seeds $(or $(SEEDS),200) $(ARGS)
 
 sim-planted: $(VENV)/.ready-test ## Show after how many seeds the simulator finds each planted bug.
 	@$(BIN)/callboard simulate --planted $(ARGS)
 	@$(BIN)/callboard simulate --planted --clusters $(ARGS)
+	@$(BIN)/callboard simulate --planted --jobs $(ARGS)
 
 kill-points: $(VENV)/.ready-test ## Kill importers and a SQLite log at every system call that writes, or fail the call; needs strace.
 	@$(BIN)/python -m tests.chaos.repositories.kill_points $(ARGS)

@@ -41,6 +41,10 @@ class CpuTime:
 
         return measured
 
+    def spent(self) -> float:
+        """Seconds until now, of all families."""
+        return sum(self._now().values())
+
     def total(self, name: str) -> float:
         """Median seconds of all rounds but the first, a warm-up."""
         return statistics.median(sum(spent.values()) for spent in self._counted(name))

@@ -11,25 +11,35 @@ if TYPE_CHECKING:
     # isort: off
     from callboard.actors.core.backoff import Backoff
     from callboard.actors.core.hooks import Hook, HookCall
+    from callboard.actors.jobs.rules.telling import JobEvent
     from callboard.actors.topology.announcements.remote_cluster import RemoteCluster, RemoteInstance
     from callboard.actors.topology.cluster_view import ClusterView, Instance
     from callboard.backends.fence import Fence, Token
     from callboard.backends.log import Retention
     from callboard.board.board import Callboard
+    from callboard.board.board_events import BoardEvents
     from callboard.board.care.retention_gate import GatePolicy, RetentionGate
     from callboard.board.care.verifying import Repair, Verified
     from callboard.board.command.commands import CommandOptions
     from callboard.board.connect.settings import Publishing
     from callboard.board.connect.subscriber_options import SubscriberOptions
-    from callboard.board.jobs.board_jobs import BoardJobs, JobPage
-    from callboard.board.jobs.crons import daily, hourly, monthly, weekly, yearly
-    from callboard.board.jobs.job import Job
+    from callboard.board.jobs.board_jobs import BoardJobs
+    from callboard.board.jobs.finding.finding import JobPage, JobQuery
+    from callboard.board.jobs.finding.plan import JobPlan
+    from callboard.board.jobs.finding.statistics import JobFigures, JobStatistics
+    from callboard.board.events.distributed_event import DistributedEvent
+    from callboard.board.events.listener import Listener
+    from callboard.board.events.listeners import ListenerState
+    from callboard.board.jobs.schedules.crons import daily, hourly, monthly, weekly, yearly
+    from callboard.board.jobs.health.report import WorkerState
+    from callboard.board.jobs.job import Job, Progress
     from callboard.board.jobs.new_job import NewJob, NewJobOptions
+    from callboard.board.jobs.outbox.relay import Outbox
     from callboard.board.jobs.queues import QueueOptions, QueueSettings, QueueState
-    from callboard.board.jobs.registry import DefinedJob, JobRegistry
-    from callboard.board.jobs.running import RunningJob
-    from callboard.board.jobs.schedule_state import ScheduleState
-    from callboard.board.jobs.worker import Worker
+    from callboard.board.jobs.work.registry import DefinedJob, JobRegistry
+    from callboard.board.jobs.work.running_job import RunningJob
+    from callboard.board.jobs.schedules.schedule_state import ScheduleState
+    from callboard.board.jobs.work.worker import Worker
     from callboard.board.member.differences import InstancesDiff, diff
     from callboard.board.member.leadership import LeaderLease
     from callboard.board.member.member import Member
@@ -42,6 +52,7 @@ if TYPE_CHECKING:
     from callboard.board.read.explaining import Explanation
     from callboard.board.read.publisher_log import LogLine
     from callboard.board.subscriber import Subscriber
+    from callboard.board.timers.timers import Timers, TimerState
     from callboard.board.topology.changes import ClusterChange
     from callboard.board.topology.commands import ClusterCommandResult
     from callboard.board.topology.explaining import ViewExplanation
@@ -117,47 +128,59 @@ if TYPE_CHECKING:
 
 __all__ = [
     "AgentFailed", "ArchiveBusy", "ArchiveDamaged", "ArchiveError", "ArchiveHole", "AsOf", "Backoff", "Barrier",
-    "BlobCollection", "BlobDamaged", "BlobError", "BlobMissing", "BlobUnavailable", "BoardEvent", "BoardJobs",
-    "BoardStatus", "Callboard", "CallboardError", "CancelJob", "Change", "Changes", "ClusterChange",
+    "BlobCollection", "BlobDamaged", "BlobError", "BlobMissing", "BlobUnavailable", "BoardEvent", "BoardEvents",
+    "BoardJobs", "BoardStatus", "Callboard", "CallboardError", "CancelJob", "Change", "Changes", "ClusterChange",
     "ClusterCommandOptions", "ClusterCommandResult", "ClusterReport", "ClusterSettingsChange", "ClusterView",
     "CohortQueue", "CommandOptions", "CommandResult", "ConfigError", "DefinedJob", "DiscoveryMessage",
-    "Explanation", "ExtraMissing", "FailedPackage", "Fence", "GatePolicy", "Health", "HeldUp", "Hook", "HookCall",
-    "HookFailed", "Instance", "InstancesDiff", "Job", "JobPage", "JobRegistry", "JobState", "Kind", "LeaderLease",
-    "LeaderReplaced", "LeadershipLost", "LogError", "LogLine", "LogReplaced", "LogUnavailable", "Member",
+    "DistributedEvent", "Explanation", "ExtraMissing", "FailedPackage", "Fence", "GatePolicy", "Health", "HeldUp",
+    "Hook", "HookCall", "HookFailed", "Instance", "InstancesDiff", "Job", "JobEvent", "JobFigures", "JobPage",
+    "JobPlan", "JobQuery", "JobRegistry", "JobState", "JobStatistics", "Kind", "LeaderLease", "LeaderReplaced",
+    "LeadershipLost", "Listener", "ListenerState", "LogError", "LogLine", "LogReplaced", "LogUnavailable", "Member",
     "MemberOptions", "MemberReport", "MembershipEnded", "NameLapsed", "NewJob", "NewJobOptions", "NotAllImported",
-    "NotAnswered", "NotImported", "NotSupported", "OffsetOutOfRange", "Package", "PackageCorrupt", "PackageError",
-    "PackageRefused", "Page", "Provider", "Publisher", "PublisherStatus", "Publishing", "QueueOptions",
-    "QueueOrder", "QueueSettings", "QueueState", "QueueView", "QueuedPackage", "RecordTooLarge", "Remedy",
-    "RemoteCluster", "RemoteInstance", "Repair", "RepositoryBusy", "RepositoryError", "RepositoryOccupied",
+    "NotAnswered", "NotImported", "NotSupported", "OffsetOutOfRange", "Outbox", "Package", "PackageCorrupt",
+    "PackageError", "PackageRefused", "Page", "Progress", "Provider", "Publisher", "PublisherStatus", "Publishing",
+    "QueueOptions", "QueueOrder", "QueueSettings", "QueueState", "QueueView", "QueuedPackage", "RecordTooLarge",
+    "Remedy", "RemoteCluster", "RemoteInstance", "Repair", "RepositoryBusy", "RepositoryError", "RepositoryOccupied",
     "RepositoryUnavailable", "RequestOptions", "RequestRefused", "Retention", "RetentionGate", "RetryJob",
     "RootFilled", "RunningJob", "ScheduleState", "SchemaTooNew", "SigningKey", "Subscriber", "SubscriberOptions",
-    "SubscriberStatus", "SubscriberStuck", "SubscriberTaken", "Token", "TopicMissing", "Topology", "TopologyEvent",
-    "TopologyEventKind", "TopologyView", "Trouble", "Undecodable", "Verified", "ViewExplanation",
-    "WellKnownProperty", "Worker", "daily", "diff", "hourly", "monthly", "weekly", "yearly",
+    "SubscriberStatus", "SubscriberStuck", "SubscriberTaken", "TimerState", "Timers", "Token", "TopicMissing",
+    "Topology", "TopologyEvent", "TopologyEventKind", "TopologyView", "Trouble", "Undecodable", "Verified",
+    "ViewExplanation", "WellKnownProperty", "Worker", "WorkerState", "daily", "diff", "hourly", "monthly", "weekly",
+    "yearly",
 ]  # fmt: skip
 
 _MODULES = {
     "callboard.actors.core.backoff": "Backoff",
     "callboard.actors.core.hooks": "Hook HookCall",
     "callboard.backends.fence": "Fence Token",
+    "callboard.actors.jobs.rules.telling": "JobEvent",
     "callboard.actors.topology.announcements.remote_cluster": "RemoteCluster RemoteInstance",
     "callboard.actors.topology.cluster_view": "ClusterView Instance",
     "callboard.backends.log": "Retention",
     "callboard.board.board": "Callboard",
+    "callboard.board.board_events": "BoardEvents",
     "callboard.board.care.retention_gate": "GatePolicy RetentionGate",
     "callboard.board.care.verifying": "Repair Verified",
     "callboard.board.command.commands": "CommandOptions",
     "callboard.board.connect.settings": "Publishing",
     "callboard.board.connect.subscriber_options": "SubscriberOptions",
-    "callboard.board.jobs.board_jobs": "BoardJobs JobPage",
-    "callboard.board.jobs.crons": "daily hourly monthly weekly yearly",
-    "callboard.board.jobs.job": "Job",
+    "callboard.board.jobs.board_jobs": "BoardJobs",
+    "callboard.board.jobs.finding.finding": "JobPage JobQuery",
+    "callboard.board.jobs.finding.plan": "JobPlan",
+    "callboard.board.jobs.finding.statistics": "JobFigures JobStatistics",
+    "callboard.board.events.distributed_event": "DistributedEvent",
+    "callboard.board.events.listener": "Listener",
+    "callboard.board.events.listeners": "ListenerState",
+    "callboard.board.jobs.schedules.crons": "daily hourly monthly weekly yearly",
+    "callboard.board.jobs.health.report": "WorkerState",
+    "callboard.board.jobs.job": "Job Progress",
     "callboard.board.jobs.new_job": "NewJob NewJobOptions",
+    "callboard.board.jobs.outbox.relay": "Outbox",
     "callboard.board.jobs.queues": "QueueOptions QueueSettings QueueState",
-    "callboard.board.jobs.registry": "DefinedJob JobRegistry",
-    "callboard.board.jobs.running": "RunningJob",
-    "callboard.board.jobs.schedule_state": "ScheduleState",
-    "callboard.board.jobs.worker": "Worker",
+    "callboard.board.jobs.work.registry": "DefinedJob JobRegistry",
+    "callboard.board.jobs.work.running_job": "RunningJob",
+    "callboard.board.jobs.schedules.schedule_state": "ScheduleState",
+    "callboard.board.jobs.work.worker": "Worker",
     "callboard.board.member.differences": "InstancesDiff diff",
     "callboard.board.member.leadership": "LeaderLease",
     "callboard.board.member.member": "Member",
@@ -170,6 +193,7 @@ _MODULES = {
     "callboard.board.read.explaining": "Explanation",
     "callboard.board.read.publisher_log": "LogLine",
     "callboard.board.subscriber": "Subscriber",
+    "callboard.board.timers.timers": "TimerState Timers",
     "callboard.board.topology.changes": "ClusterChange",
     "callboard.board.topology.commands": "ClusterCommandResult",
     "callboard.board.topology.explaining": "ViewExplanation",

@@ -21,6 +21,7 @@ PARTS = {
     "W": ("Weaknesses of the original", "*What it does*, and what callboard does instead."),
     "R": ("Bugs of the original", "Races and bugs that were fixed in it over the years."),
     "T": ("Clusters", "What Apache Sling's discovery of instances does, and more. See [topology.md](topology.md)."),
+    "J": ("Jobs, schedules and events", "What Apache Sling's jobs and events do, and more. See [jobs.md](jobs.md)."),
 }
 LINE = re.compile(r"\| ([A-Z][0-9]+) \|.*\| ([^|]+) \|$", re.MULTILINE)
 GREEN, RED, NOT_RUN, UNTESTED = "green", "red", "not run", "by decision"

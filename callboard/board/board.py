@@ -14,7 +14,7 @@ from callboard.actors.runtime import Runtime
 from callboard.backends.blob_store import BlobStore
 from callboard.backends.log import Log
 from callboard.backends.repositories.folder_source import EXCLUDED
-from callboard.board.care import upkeep
+from callboard.board.care import exposing, upkeep
 from callboard.board.command import clearing, commands, forgetting, resending
 from callboard.board.connect.agents import Agents
 from callboard.board.connect.configured import add_configured_targets, board_options
@@ -37,6 +37,7 @@ from callboard.messages.topics import PREFIX
 from callboard.version import __version__
 
 if TYPE_CHECKING:  # a board without a part in its cluster does not load them
+    from callboard.board.board_events import BoardEvents
     from callboard.board.jobs.board_jobs import BoardJobs
     from callboard.board.member.member import Member
     from callboard.board.topology.topology import Topology
@@ -241,19 +242,13 @@ class Callboard:
         return Subscriber(
             self.context,
             subscriber_settings(
-                given,
-                topics=self.settings.topics,
-                repository=place,
-                host=host,
-                pid=os.getpid(),
-                version=__version__,
-                place=repository_place(place, self.settings.base, host),
-                shortening=self.settings.shortening,
+                given, topics=self.settings.topics, repository=place, host=host, pid=os.getpid(), version=__version__,
+                place=repository_place(place, self.settings.base, host), shortening=self.settings.shortening,
                 signed=bool(self.settings.trusted_keys),
             ),
             given.get("stop_drain_s", DRAIN_S),
             expect=given.get("expect", False),
-        )
+        )  # fmt: skip
 
     def member(self, **options: Unpack[MemberOptions]) -> "Member":
         """This process as a member of the cluster on this log; not yet started. Raises ``ConfigError``."""
@@ -268,14 +263,20 @@ class Callboard:
 
         return BoardJobs(self.context)
 
+    @property
+    def events(self) -> "BoardEvents":
+        """The events on this log. Called, as ``board.events()``, it follows what becomes of packages."""
+        from callboard.board.board_events import BoardEvents
+
+        return BoardEvents(self.context)
+
     status = method(questions.status)
     queue = method(queues.queue)
     queue_entry = method(questions.queue_entry)
     cohorts = method(questions.cohorts)
     errors = method(queues.errors)
-    metrics = method(questions.metrics)
+    metrics = method(exposing.metrics)
     explain = method(questions.explain)
-    events = method(questions.events)
 
     # Commands to subscribers, and their removal.
 

@@ -1,8 +1,10 @@
 """What all parts of a board share."""
 
 import secrets
+import socket
 import time
 from collections.abc import Callable
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 from callboard.actors.core.agent import Agent
@@ -44,6 +46,8 @@ class BoardContext:
     ) -> None:
         self.resources, self.agents = resources, agents
         self.now_ns, self.new_id = now_ns, new_id
+        self.instance = socket.gethostname()
+        """What distributed events come from: the member that this process is, or else its host."""
         self.territory = Territory(resources.settings)
         """The folders in use, so that no subscriber imports over the log, the blob store or a source."""
         self.cluster: Reading | None = None
@@ -52,6 +56,11 @@ class BoardContext:
         """What was read of the job topic."""
         self.adding: JobAdder | None = None
         """Appends new jobs."""
+
+    @cached_property
+    def incarnation(self) -> str:
+        """Identifies this object among all that publish events."""
+        return self.new_id()
 
     @property
     def settings(self) -> BoardSettings:

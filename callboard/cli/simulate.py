@@ -1,4 +1,4 @@
-"""``callboard simulate``: simulates whole fleets, or clusters, in virtual time; a seed decides all failures."""
+"""``callboard simulate``: simulates fleets, clusters, or jobs in virtual time; a seed decides all failures."""
 
 import os
 import time
@@ -21,7 +21,9 @@ from callboard.testing.simulation.engine.coverage import EFFECTS, missing, table
 from callboard.testing.simulation.engine.fates import Fault
 from callboard.testing.simulation.engine.outcome import Outcome, P
 from callboard.testing.simulation.engine.shrink import shrink
-from callboard.testing.simulation.planted import BUGS, CLUSTER_BUGS, SEEDS_MAX, Finding, hunt
+from callboard.testing.simulation.jobs import plan as job_plans
+from callboard.testing.simulation.jobs import run as job_runs
+from callboard.testing.simulation.planted import BUGS, CLUSTER_BUGS, JOB_BUGS, SEEDS_MAX, Finding, hunt
 from callboard.testing.simulation.topology import plan as cluster_plans
 from callboard.testing.simulation.topology import run as cluster_runs
 
@@ -48,6 +50,7 @@ FLEETS = Simulated(fleet_plans.plan, fleets.run, fleets.run_seed, fleets.COUNTED
 CLUSTERS = Simulated(
     cluster_plans.plan, cluster_runs.run, cluster_runs.run_seed, cluster_runs.COUNTED, (), CLUSTER_BUGS
 )
+JOBS = Simulated(job_plans.plan, job_runs.run, job_runs.run_seed, job_runs.COUNTED, (), JOB_BUGS)
 
 
 def simulate(
@@ -62,10 +65,11 @@ def simulate(
     complete: Annotated[bool, typer.Option("--complete", help="Fail if a fault never met an effect.")] = False,
     planted: Annotated[bool, typer.Option("--planted", help="Look for planted bugs instead.")] = False,
     clusters: Annotated[bool, typer.Option("--clusters", help="Simulate clusters of members instead.")] = False,
+    jobs: Annotated[bool, typer.Option("--jobs", help="Simulate workers and their jobs instead.")] = False,
     processes: Annotated[int, typer.Option(min=1, help="Seeds run in parallel.")] = os.cpu_count() or 1,
 ) -> None:
-    """Simulate fleets, or clusters, under faults, and compare everything with a simple model."""
-    simulated: Simulated[Any] = CLUSTERS if clusters else FLEETS
+    """Simulate fleets, clusters, or workers under faults, and compare everything with a simple model."""
+    simulated: Simulated[Any] = JOBS if jobs else CLUSTERS if clusters else FLEETS
     if planted:
         _show_planted(simulated, processes)
     elif seed is not None:

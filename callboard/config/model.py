@@ -28,6 +28,7 @@ from callboard.door.rules import Unfit, pattern
 from callboard.errors import ConfigError, RequestRefused
 from callboard.messages.distribution.package_event import EVENTS, KINDS
 from callboard.messages.distribution.topic_messages import ANNOUNCE_S_MAX
+from callboard.messages.jobs.limits import SLOTS_MAX
 from callboard.messages.topics import PREFIX
 from callboard.messages.topology.limits import COUNT_MAX, TAGS_MAX
 
@@ -278,6 +279,15 @@ class MemberSection(Section):
     )
 
 
+class WorkerSection(Section):
+    """How `run worker` runs jobs; see jobs.md. It joins the cluster as `[member]` says."""
+
+    jobs: str = Field(default="", description="the jobs that it runs, a JobRegistry or a dict: module:name")
+    slots: int = Field(default=10, ge=1, le=SLOTS_MAX, description="how many jobs run at a time")
+    drain_s: float = Field(default=30.0, ge=0, le=HOUR_S, description="seconds that a stop waits for jobs that run")
+    deny: Names = Field(default=(), description="topics, and patterns of topics, that it does not run after all")
+
+
 class ArchiveSection(Section):
     """Where `callboard archive` writes."""
 
@@ -308,6 +318,11 @@ class Config(Section):
         repr=False,
         description="the blob store, for large content: a folder, or s3://BUCKET; default: in a SQLite log's folder",
     )
+    outbox: str = Field(
+        default="",
+        repr=False,
+        description="the database with jobs that `run outbox` adds to the log: postgresql://...; see outbox.md",
+    )
     prefix: str = Field(default=PREFIX, description="the prefix of the log's topic names")
     signing_key: str = Field(
         default="", description="the key that signs messages from here: NAME=FILE; the file holds the secret"
@@ -325,6 +340,7 @@ class Config(Section):
     retention: RetentionSection = RetentionSection()
     janitor: JanitorSection = JanitorSection()
     member: MemberSection = MemberSection()
+    worker: WorkerSection = WorkerSection()
     archive: ArchiveSection = ArchiveSection()
     logging: LoggingSection = LoggingSection()
 

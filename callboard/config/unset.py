@@ -23,6 +23,7 @@ SECTIONS: Mapping[str, Mapping[str, Any]] = {
     "retention": {"gate": "none", "gate_gone_days": None, "archive_tip": "", "limits": lambda: None},
     "janitor": {"enabled": False, "grace_hours": 24.0},
     "member": {"instance": ""},
+    "worker": {"jobs": ""},
     "archive": {"place": ""},
     "logging": {"level": "info", "format": "auto"},
 }  # fmt: skip

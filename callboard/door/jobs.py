@@ -1,10 +1,25 @@
 """Checks jobs, the settings of queues, and the arguments of everything about jobs."""
 
+from collections.abc import Collection, Mapping
 from typing import Any
 
+from callboard.actors.jobs.rules.telling import KINDS
 from callboard.door import limits
 from callboard.door.boards import function
-from callboard.door.rules import Rule, Unfit, checked, choice, flag, number, optional, several, text, whole
+from callboard.door.rules import (
+    Rule,
+    Unfit,
+    checked,
+    choice,
+    flag,
+    is_storable,
+    number,
+    optional,
+    plain,
+    several,
+    text,
+    whole,
+)
 from callboard.errors import ConfigError, RequestRefused
 from callboard.messages.jobs.job_messages import QueueOrder
 from callboard.messages.jobs.job_state import JobState
@@ -15,7 +30,10 @@ from callboard.messages.jobs.limits import (
     PATTERN,
     PATTERNS_MAX,
     PRIORITY_MAX,
+    RATE_MAX,
+    RATE_MS_MAX,
     SLOTS_MAX,
+    TAGS_MAX,
     TOPIC,
     TOPIC_CHARS_MAX,
 )
@@ -31,7 +49,7 @@ def topic(value: Any) -> str:
     """The topic of a job."""
     if not isinstance(value, str) or len(value) > TOPIC_CHARS_MAX or not TOPIC.fullmatch(value):
         raise Unfit(value, "words of a-z, A-Z, 0-9, '_' and '-', separated by '/', such as 'mail/send'")
-    return str(value)
+    return plain(value)
 
 
 def pattern(value: Any) -> str:
@@ -40,19 +58,19 @@ def pattern(value: Any) -> str:
         raise Unfit(
             value, "a topic, or a pattern of topics: 'a/*' for the children, 'a/**' for all below, '**' for all"
         )
-    return str(value)
+    return plain(value)
 
 
 def named(value: Any) -> str:
     """A key, a lane, or the name of a queue."""
-    if not isinstance(value, str) or not NAME.fullmatch(value):
+    if not isinstance(value, str) or not NAME.fullmatch(value) or not is_storable(value):
         raise Unfit(value, "1 to 200 characters, none of them a control character")
-    return str(value)
+    return plain(value)
 
 
 def named_or_none(value: Any) -> str:
     """The same; an empty text for none."""
-    return "" if value == "" else named(value)
+    return "" if isinstance(value, str) and not value else named(value)
 
 
 def order(value: Any) -> QueueOrder:
@@ -70,8 +88,40 @@ def state(value: Any) -> JobState:
 
 
 def states(value: Any) -> tuple[JobState, ...]:
-    """One or several states."""
-    return (state(value),) if isinstance(value, str | JobState) else several(state, len(JobState), least=1)(value)
+    """One or several states, or words for some of them."""
+    single = isinstance(value, str | JobState)
+    found = [_states(value)] if single else several(_states, len(STATES), least=1)(value)
+    return tuple(dict.fromkeys(each for some in found for each in some))
+
+
+def _states(value: Any) -> tuple[JobState, ...]:
+    if isinstance(value, JobState):
+        return (value,)
+    return STATES[choice(*STATES)(value)]
+
+
+def others(value: Any) -> Any:
+    """Jobs that a job waits for: ids, or jobs that were or are being added; kept as they are."""
+    jobs = value if isinstance(value, Collection) and not isinstance(value, str | bytes) else [value, ""]
+    for each in jobs:
+        job = getattr(each, "id", 0 if hasattr(each, "after") else each)
+        if not isinstance(job, int) or isinstance(job, bool) or not 0 <= job <= JOB_MAX:
+            raise Unfit(value, "a list of ids, of jobs that were added, or of new ones of the same call")
+    return value
+
+
+ENDED = tuple(each for each in JobState if each.is_final)
+STATES = {each.name.lower(): (each,) for each in JobState} | {
+    "open": tuple(each for each in JobState if not each.is_final), "history": ENDED, "cancelled": ENDED[1:]
+}  # fmt: skip
+"""The words for states."""
+
+
+def functions(value: Any) -> Mapping[str, Any]:
+    """The functions of a worker."""
+    if not isinstance(value, Mapping):
+        raise Unfit(value, "a JobRegistry, or a dict of functions by topic")
+    return value
 
 
 SECONDS = number(0, SECONDS_MAX)
@@ -87,6 +137,8 @@ NEW_JOB: dict[str, Rule] = {
     "retries": optional(whole(-1, limits.OFFSET_MAX)),
     "timeout_s": SECONDS,
     "title": text(TITLE_CHARS_MAX, printable=True),
+    "after": others,
+    "after_failures": flag,
 }
 
 QUEUE: dict[str, Rule] = {
@@ -103,8 +155,13 @@ QUEUE: dict[str, Rule] = {
     "ranking": whole(-limits.OFFSET_MAX, limits.OFFSET_MAX),
     "retry_exceptions": flag,
     "crashes": whole(1, 200),
+    "rate": whole(0, RATE_MAX),
+    "rate_s": number(0.001, RATE_MS_MAX / 1000),
     "keep_s": SECONDS,
     "keep_failed_s": SECONDS,
+    "quiet_s": SECONDS,
+    "prefer_creator": flag,
+    "tags": several(named, TAGS_MAX),
 }
 
 ARGUMENTS: dict[str, Rule] = {
@@ -113,18 +170,31 @@ ARGUMENTS: dict[str, Rule] = {
     "states": states,
     "topic": optional(pattern),
     "queue": named,
+    "compat": flag,
     "schedule": named,
+    "url": text(limits.PLACE_CHARS_MAX, least=1),
     "after": whole(-1, JOB_MAX),
     "limit": whole(1, limits.PAGE_MAX),
+    "newest": flag,
+    "order": optional(choice("added", "ended")),
+    "lane": named_or_none,
+    "creator": text(limits.ID_CHARS_MAX),
+    "title": text(TITLE_CHARS_MAX),
+    "where": lambda value: value,
     "timeout_s": number(0, limits.TIMEOUT_S_MAX),
     "reason": text(limits.TEXT_CHARS_MAX),
     "author": text(limits.ID_CHARS_MAX),
     "function": function,
+    "cursor": optional(text(limits.TEXT_CHARS_MAX)),
+    "kinds": several(choice(*KINDS), len(KINDS)),
+    "follow": flag,
 }
 
 WORKER: dict[str, Rule] = {
+    "functions": functions,
     "slots": whole(1, SLOTS_MAX),
     "drain_s": number(0, limits.HOUR_S),
+    "deny": several(pattern, PATTERNS_MAX),
 }
 
 

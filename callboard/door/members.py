@@ -16,6 +16,7 @@ from callboard.door.rules import (
     number,
     optional,
     pairs,
+    plain,
     several,
     text,
     whole,
@@ -50,21 +51,21 @@ def name(value: Any) -> str:
     """An instance id, a tag or the name of a property."""
     if not isinstance(value, str) or not NAME.fullmatch(value):
         raise Unfit(value, "1 to 100 of a-z, A-Z, 0-9, '.', '_' and '-'")
-    return str(value)
+    return plain(value)
 
 
 def cluster(value: Any) -> str:
     """A cluster id."""
     if not isinstance(value, str) or not CLUSTER_ID.fullmatch(value):
         raise Unfit(value, "1 to 100 of a-z, A-Z, 0-9, '_' and '-'")
-    return str(value)
+    return plain(value)
 
 
 def topic(value: Any) -> str:
     """The name of a topic."""
     if not isinstance(value, str) or not TOPIC_NAME.fullmatch(value):
         raise Unfit(value, "the name of a topic")
-    return str(value)
+    return plain(value)
 
 
 def property_value(value: Any) -> str:

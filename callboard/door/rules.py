@@ -87,9 +87,14 @@ def text(most: int, *, least: int = 0, printable: bool = False) -> Rule:
             raise Unfit(value, expected)
         if printable and not value.isprintable():
             raise Unfit(value, expected)
-        return str(value)
+        return plain(value)
 
     return rule
+
+
+def plain(value: str) -> str:
+    """The text itself, also of a member of an enum, whose ``str`` is its name."""
+    return str.__str__(value)
 
 
 def is_storable(value: str) -> bool:
@@ -109,7 +114,7 @@ def name(value: Any) -> str:
     """The name of a publisher or a subscriber."""
     if not isinstance(value, str) or not is_name(value):
         raise Unfit(value, f"a name: up to {NAME_CHARS_MAX} printable characters without '/', or spaces at its ends")
-    return str(value)
+    return plain(value)
 
 
 def name_or_none(value: Any) -> str:
@@ -123,7 +128,7 @@ def choice(*choices: str) -> Rule:
     def rule(value: Any) -> str:
         if not isinstance(value, str) or value not in choices:
             raise Unfit(value, f"one of {', '.join(choices)}")
-        return str(value)
+        return plain(value)
 
     return rule
 
@@ -192,7 +197,7 @@ def path(value: Any) -> str:
     """A path of content. Raises ``RequestRefused`` for an invalid one."""
     if not isinstance(value, str) or len(value) > PATH_BYTES_MAX:
         raise Unfit(value, f"a path of content, up to {PATH_BYTES_MAX} bytes, such as /blog")
-    return check_path(str(value))
+    return check_path(plain(value))
 
 
 def place(value: Any) -> str:
@@ -200,7 +205,7 @@ def place(value: Any) -> str:
     given = os.fspath(value) if isinstance(value, Path) else value
     if not isinstance(given, str) or not 0 < len(given) <= PLACE_CHARS_MAX or not is_storable(given):
         raise Unfit(value, f"a path or URL, in UTF-8, of up to {PLACE_CHARS_MAX} characters")
-    return str(given)
+    return plain(given)
 
 
 def place_or_none(value: Any) -> str:
@@ -214,7 +219,7 @@ def pattern(value: Any) -> str:
         raise Unfit(value, f"a pattern of up to {PATTERN_CHARS_MAX} characters, such as *.html or /blog/**")
     if not value.strip("/") or {"", ".", ".."} & set(value.strip("/").split("/")):
         raise Unfit(value, "a pattern without empty names, '.' and '..', such as *.html or /blog/**")
-    return str(value)
+    return plain(value)
 
 
 PATTERNS = several(pattern, PATTERNS_MAX)

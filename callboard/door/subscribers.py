@@ -19,6 +19,7 @@ from callboard.door.rules import (
     name_or_none,
     number,
     place,
+    plain,
     several,
     text,
     whole,
@@ -45,7 +46,7 @@ def on_gap(value: Any) -> str:
     """What to do when the next package was trimmed away."""
     if value not in ("fail", "earliest"):
         raise Unfit(value, f"'fail' or 'earliest': {NO_RESEED}")
-    return str(value)
+    return plain(value)
 
 
 def hook(value: Any) -> Any:

@@ -49,7 +49,10 @@ _GENERATED = {
     "topology.member_mail": "member_mail_pb2",
     "topology.connector_messages": "connectors_pb2",
     "jobs.job_messages": "jobs_pb2",
+    "jobs.progress_messages": "jobs_pb2",
     "jobs.job_mail": "job_mail_pb2",
+    "jobs.job_snapshots": "job_snapshots_pb2",
+    "events.event_messages": "events_pb2",
 }
 """Modules of event classes, each with the generated code for them. They are imported on first use, because a short
 command needs few of them."""

@@ -46,7 +46,7 @@ SORTS: tuple[str, ...] = Topics.__match_args__
 """The names of the topics without the prefix, in display order."""
 
 
-CONTROL, JOBS = "topology", "job"
+CONTROL, JOBS, BROADCASTS, LISTENERS = "topology", "job", "broadcast", "listener"
 
 
 def control_topic(prefix: str = PREFIX) -> str:
@@ -64,6 +64,19 @@ def job_topic(prefix: str = PREFIX) -> str:
     Raises ``ConfigError`` for a name that not every log can use.
     """
     return _checked(f"{prefix}.{JOBS}")
+
+
+def broadcast_topic(prefix: str = PREFIX) -> str:
+    """The name of the topic of distributed events, which the first publisher or listener creates.
+
+    Raises ``ConfigError`` for a name that not every log can use.
+    """
+    return _checked(f"{prefix}.{BROADCASTS}")
+
+
+def listener_topic(prefix: str = PREFIX) -> str:
+    """The name of the topic on which named listeners store how far they are. Raises as ``broadcast_topic``."""
+    return _checked(f"{prefix}.{LISTENERS}")
 
 
 def is_control_topic(topic: str) -> bool:

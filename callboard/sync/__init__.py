@@ -6,7 +6,6 @@
 The asynchronous board runs on an event loop in its own thread, so these objects may be used from several threads.
 """
 
-from collections.abc import Iterable, Iterator
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Self, Unpack
@@ -14,15 +13,18 @@ from typing import TYPE_CHECKING, Self, Unpack
 from callboard.board import board, publisher, subscriber
 from callboard.board.connect.subscriber_options import SubscriberOptions
 from callboard.board.member.options import MemberOptions
-from callboard.board.read.events import BoardEvent
 from callboard.sync.cluster import LeaderLease, Member, Topology
+from callboard.sync.events import BoardEvents, Listener
 from callboard.sync.jobs import BoardJobs, Worker
 from callboard.sync.twin import EventLoop, Twin, given, waiting
 
 if TYPE_CHECKING:
     from callboard.board.care.retention_gate import GatePolicy, RetentionGate
 
-__all__ = ["BoardJobs", "Callboard", "LeaderLease", "Member", "Publisher", "Subscriber", "Topology", "Worker"]
+__all__ = [
+    "BoardEvents", "BoardJobs", "Callboard", "LeaderLease", "Listener", "Member", "Publisher", "Subscriber", "Topology",
+    "Worker",
+]  # fmt: skip
 
 
 class Publisher(Twin[publisher.Publisher]):
@@ -104,6 +106,11 @@ class Callboard(Twin[board.Callboard]):
         """The jobs on this log, and workers that run them. See ``callboard.Callboard.jobs``."""
         return BoardJobs(self._loop, self._asynchronous.jobs)
 
+    @property
+    def events(self) -> BoardEvents:
+        """The events on this log. See ``callboard.Callboard.events``."""
+        return BoardEvents(self._loop, self._asynchronous.events)
+
     status = waiting(board.Callboard.status)
     queue = waiting(board.Callboard.queue)
     metrics = waiting(board.Callboard.metrics)
@@ -126,12 +133,6 @@ class Callboard(Twin[board.Callboard]):
     repair = waiting(board.Callboard.repair)
     collect_blobs = waiting(board.Callboard.collect_blobs)
     ensure_topics = waiting(board.Callboard.ensure_topics)
-
-    def events(
-        self, publisher: str = "", kinds: Iterable[str] = (), after: int | None = None, *, follow: bool = True
-    ) -> Iterator[BoardEvent]:
-        """See ``callboard.Callboard.events``. Blocks the thread that iterates."""
-        return self._loop.each(self._asynchronous.events(publisher, kinds, after, follow=follow))
 
     def retention_gate(self, policy: "GatePolicy") -> "RetentionGate":
         """See ``callboard.Callboard.retention_gate``."""

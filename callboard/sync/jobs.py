@@ -1,14 +1,22 @@
 """Jobs without an event loop: adding, reading and commanding them, and running them."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from types import TracebackType
 from typing import Self, Unpack
 
-from callboard.board.jobs import board_jobs, worker
+from callboard.actors.jobs.rules.telling import JobEvent
+from callboard.board.jobs import board_jobs
 from callboard.board.jobs.board_jobs import DRAIN_S
+from callboard.board.jobs.new_job import NewJob, NewJobOptions, checked_jobs
+from callboard.board.jobs.outbox import relay
+from callboard.board.jobs.outbox.within import columns, write_blocking
 from callboard.board.jobs.queues import QueueState
+from callboard.board.jobs.work import worker
 from callboard.board.member.options import MemberOptions
-from callboard.sync.twin import Twin, waiting
+from callboard.board.member.topology_view import TopologyView
+from callboard.board.timers import timers
+from callboard.door import jobs as door
+from callboard.sync.twin import Twin, on_loop, waiting
 
 
 class Worker(Twin[worker.Worker]):
@@ -20,6 +28,8 @@ class Worker(Twin[worker.Worker]):
     start = waiting(worker.Worker.start)
     stop = waiting(worker.Worker.stop)
     ended = waiting(worker.Worker.ended)
+    pause = waiting(worker.Worker.pause)
+    resume = waiting(worker.Worker.resume)
 
     def __enter__(self) -> Self:
         self._loop.run(self._asynchronous.__aenter__())
@@ -31,17 +41,61 @@ class Worker(Twin[worker.Worker]):
         self._loop.run(self._asynchronous.__aexit__(kind, error, trace))
 
 
+class Timers(Twin[timers.Timers]):
+    """See ``callboard.Timers``. Created by ``BoardJobs.timers``; calls functions inside ``with``."""
+
+    set = on_loop(timers.Timers.set)
+    remove = on_loop(timers.Timers.remove)
+    timers = on_loop(timers.Timers.timers)
+
+    def __enter__(self) -> Self:
+        self._loop.run(self._asynchronous.__aenter__())
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._loop.run(self._asynchronous.__aexit__(kind, error, trace))
+
+
+class Outbox(Twin[relay.Outbox]):
+    """See ``callboard.Outbox``. Created by ``BoardJobs.outbox``; brings jobs to the log inside ``with``."""
+
+    create = waiting(relay.Outbox.create)
+    state = waiting(relay.Outbox.state)
+    ended = waiting(relay.Outbox.ended)
+    start = waiting(relay.Outbox.start)
+    stop = waiting(relay.Outbox.stop)
+
+    def __enter__(self) -> Self:
+        self.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.stop()
+
+
 class BoardJobs(Twin[board_jobs.BoardJobs]):
     """See ``callboard.BoardJobs``. Created by ``Callboard.jobs``."""
 
     add = waiting(board_jobs.BoardJobs.add)
     add_all = waiting(board_jobs.BoardJobs.add_all)
+    batch = waiting(board_jobs.BoardJobs.batch)
+    plan = waiting(board_jobs.BoardJobs.plan)
     get = waiting(board_jobs.BoardJobs.get)
     find = waiting(board_jobs.BoardJobs.find)
     queues = waiting(board_jobs.BoardJobs.queues)
+    workers = waiting(board_jobs.BoardJobs.workers)
     wait = waiting(board_jobs.BoardJobs.wait)
     stop = waiting(board_jobs.BoardJobs.stop)
     drop = waiting(board_jobs.BoardJobs.drop)
+    drop_all = waiting(board_jobs.BoardJobs.drop_all)
+    remove_all = waiting(board_jobs.BoardJobs.remove_all)
+    retry_all = waiting(board_jobs.BoardJobs.retry_all)
+    statistics = waiting(board_jobs.BoardJobs.statistics)
+    forget = waiting(board_jobs.BoardJobs.forget)
     retry = waiting(board_jobs.BoardJobs.retry)
     suspend = waiting(board_jobs.BoardJobs.suspend)
     resume = waiting(board_jobs.BoardJobs.resume)
@@ -49,9 +103,44 @@ class BoardJobs(Twin[board_jobs.BoardJobs]):
     remove_queue = waiting(board_jobs.BoardJobs.remove_queue)
     schedule = waiting(board_jobs.BoardJobs.schedule)
     schedules = waiting(board_jobs.BoardJobs.schedules)
+    next_ticks = waiting(board_jobs.BoardJobs.next_ticks)
+    run_schedule = waiting(board_jobs.BoardJobs.run_schedule)
     unschedule = waiting(board_jobs.BoardJobs.unschedule)
     suspend_schedule = waiting(board_jobs.BoardJobs.suspend_schedule)
     resume_schedule = waiting(board_jobs.BoardJobs.resume_schedule)
+
+    def timers(self, topology: Callable[[], TopologyView] | None = None) -> Timers:
+        """See ``callboard.BoardJobs.timers``. Functions that are no coroutines run in threads of their own."""
+        return Timers(self._loop, self._asynchronous.timers(topology))
+
+    def add_within(
+        self, connection: object, topic: str, payload: object = None, **options: Unpack[NewJobOptions]
+    ) -> None:
+        """See ``callboard.BoardJobs.add_within``. Takes a ``psycopg.Connection``, or another one that has cursors."""
+        self.add_all_within(connection, [NewJob(**door.new_job(topic=topic, payload=payload, **options))])
+
+    def add_all_within(self, connection: object, jobs: Iterable[NewJob]) -> None:
+        """Add jobs within the open transaction of a connection; see ``add_within``."""
+        if given := checked_jobs(jobs):
+            write_blocking(connection, columns(given))
+
+    def outbox(self, url: str) -> Outbox:
+        """See ``callboard.BoardJobs.outbox``."""
+        return Outbox(self._loop, self._asynchronous.outbox(url))
+
+    history = waiting(board_jobs.BoardJobs.history)
+
+    def events(
+        self,
+        after: str | None = None,
+        *,
+        topic: str | None = None,
+        kinds: Iterable[str] = (),
+        job: int | None = None,
+        follow: bool = True,
+    ) -> Iterator[JobEvent]:
+        """See ``callboard.BoardJobs.events``. Blocks the thread that iterates."""
+        return self._loop.each(self._asynchronous.events(after, topic=topic, kinds=kinds, job=job, follow=follow))
 
     def watch(self) -> Iterator[tuple[QueueState, ...]]:
         """See ``callboard.BoardJobs.watch``. Blocks the thread that iterates."""
@@ -63,7 +152,9 @@ class BoardJobs(Twin[board_jobs.BoardJobs]):
         *,
         slots: int = 10,
         drain_s: float = DRAIN_S,
+        deny: Iterable[str] = (),
         **options: Unpack[MemberOptions],
     ) -> Worker:
         """See ``callboard.BoardJobs.worker``. Functions that are no coroutines run in threads of their own."""
-        return Worker(self._loop, self._asynchronous.worker(functions, slots=slots, drain_s=drain_s, **options))
+        its = self._asynchronous.worker(functions, slots=slots, drain_s=drain_s, deny=deny, **options)
+        return Worker(self._loop, its)

@@ -142,7 +142,7 @@ def main() -> int:
     minutes = parser.parse_args().minutes
     with tempfile.TemporaryDirectory(prefix="callboard-soak-") as folder:
         samples, published = asyncio.run(soak(Path(folder), minutes * 60))
-    lines, flat = judged(samples[int(len(samples) * WARM_UP):])
+    lines, flat = judged(samples[int(len(samples) * WARM_UP) :])
     sys.stdout.writelines(f"{line}\n" for line in lines)
     sys.stdout.write(f"soak: {published} packages in {minutes:g} minutes, {'all flat' if flat else 'NOT FLAT'}\n")
     return 0 if flat else 1

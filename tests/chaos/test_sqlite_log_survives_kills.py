@@ -83,9 +83,7 @@ class KilledWriter:
                 await let_go(process)
                 while words := await line_of(process):
                     number, *offsets = map(int, words)
-                    self.acknowledged |= {
-                        offset: f"{self.name} {number} {part}" for part, offset in enumerate(offsets)
-                    }
+                    self.acknowledged |= {offset: f"{self.name} {number} {part}" for part, offset in enumerate(offsets)}
                     self.next = number + 1
                     if process.pid not in self.killed and number >= began + 2:
                         self.alive = process
@@ -197,9 +195,7 @@ def test_a_forked_child_neither_uses_the_log_nor_holds_its_lock(tmp_path: Path) 
 
 
 @pytest.mark.parametrize("inotify", [True, False])
-def test_a_second_process_wakes_the_first(
-    inotify: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_second_process_wakes_the_first(inotify: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(log, "RECHECK_S", DEADLINE_S)  # so that only the bell can have woken us
     if not inotify:
         monkeypatch.setattr(watch._Inotify, "open", classmethod(lambda _: None))

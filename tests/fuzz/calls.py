@@ -31,6 +31,7 @@ from callboard.board.command.commands import CommandOptions
 from callboard.board.connect.subscriber_options import SubscriberOptions
 from callboard.board.publisher import RequestOptions
 from callboard.errors import CallboardError
+from callboard.sync.events import BoardEvents
 
 BATCH = 1000
 """Calls on one board: its log grows with them."""
@@ -109,6 +110,7 @@ def methods() -> Iterator[Method]:
         for name, function in inspect.getmembers(kind, inspect.isfunction):
             if not name.startswith("_") and name not in NOT_CALLED:
                 yield _method(on, name, function)
+    yield _method("board", "events", BoardEvents.__call__)
     yield _method("new", "Callboard", _board_arguments())
     yield _method("new", "Publishing", Publishing)
 

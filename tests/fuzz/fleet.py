@@ -40,8 +40,13 @@ FLEET: dict[str, dict[str, Any]] = {
     "strict": {"into": "sqlite:strict.sqlite", "editable": True, "max_retries": 1, "on_give_up": "block",
                "on_undecodable": "block"},
 }  # fmt: skip
-COMMON = {"on_undecodable": "dead_letter", "retry": QUICK, "announce_interval_s": 1.0, "claim_ttl_s": 30.0,
-          "expect": True}
+COMMON = {
+    "on_undecodable": "dead_letter",
+    "retry": QUICK,
+    "announce_interval_s": 1.0,
+    "claim_ttl_s": 30.0,
+    "expect": True,
+}
 
 
 @dataclass

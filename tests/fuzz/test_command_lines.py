@@ -32,9 +32,7 @@ WORDS = st.sampled_from(
 )  # fmt: skip
 
 
-def test_a_nonsensical_command_line_ends_with_a_message(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_nonsensical_command_line_ends_with_a_message(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     Path("site").mkdir()
     Path("site/a.txt").write_text("one")

@@ -134,9 +134,7 @@ WRITTEN = [
     pytest.param(
         "4",
         message((1, "sub-1"), (2, "edge"), (3, message((1, 0))), (4, "site")),
-        CommandMessage(
-            subscriber_instance="sub-1", subscriber="edge", clear=ClearCommand(offset=0), publisher="site"
-        ),
+        CommandMessage(subscriber_instance="sub-1", subscriber="edge", clear=ClearCommand(offset=0), publisher="site"),
         id="a clear command",
     ),
     pytest.param(
@@ -175,9 +173,7 @@ REQUIRED = {
 
 EMPTIEST = [
     PackageMessage(publisher_instance="", package_id="", kind=Kind.ADD),
-    PackageStatusMessage(
-        subscriber_instance="", subscriber="", publisher="", offset=0, status=Status.REMOVED_FAILED
-    ),
+    PackageStatusMessage(subscriber_instance="", subscriber="", publisher="", offset=0, status=Status.REMOVED_FAILED),
     DiscoveryMessage(
         subscriber_instance="",
         subscriber="",

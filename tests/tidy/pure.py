@@ -10,9 +10,28 @@ CLOCK = {"time.time", "time.time_ns", "datetime.date.today"} | {
 }
 
 CARRY_OUT = ("callboard/actors/runtime/", "callboard/actors/worlds/")
-PURE = {"array", "bisect", "collections", "cronsim", "dataclasses", "datetime", "enum", "functools", "hashlib",
-        "heapq", "itertools", "random.Random", "shlex", "sys.maxsize", "types.MappingProxyType", "typing",
-        "zoneinfo.ZoneInfo", "callboard"}
+PURE = {
+    "array",
+    "bisect",
+    "collections",
+    "cronsim",
+    "dataclasses",
+    "datetime",
+    "enum",
+    "functools",
+    "hashlib",
+    "heapq",
+    "itertools",
+    "random.Random",
+    "shlex",
+    "sys.byteorder",
+    "sys.maxsize",
+    "types.MappingProxyType",
+    "typing",
+    "zlib",
+    "zoneinfo.ZoneInfo",
+    "callboard",
+}
 """What a decision may import. What does I/O, tells the time or rolls dice is not among it; ``ZoneInfo`` reads a table
 that stays as it is, and the fold does not use it.
 """
@@ -31,9 +50,7 @@ def time_and_dice_come_in_as_arguments(sources: Sources) -> list[str]:
 
 
 def decisions_do_nothing_themselves(sources: Sources) -> list[str]:
-    decisions = [
-        (path, tree) for path, tree in modules(sources, "callboard/actors") if not path.startswith(CARRY_OUT)
-    ]
+    decisions = [(path, tree) for path, tree in modules(sources, "callboard/actors") if not path.startswith(CARRY_OUT)]
     found = [
         f"{path} imports {name}"
         for path, tree in decisions

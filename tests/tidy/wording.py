@@ -73,7 +73,7 @@ def the_docstring_of_errors_draws_their_tree(sources: Sources) -> list[str]:
         if match := re.match(r"([│├└─ ]*)(\w+)(  |$)", line):
             depth = len(match[1]) // len("├── ")
             drawn[match[2]] = above[depth]
-            above[depth + 1:] = [match[2]]
+            above[depth + 1 :] = [match[2]]
     bases = {node.name: ast.unparse(node.bases[0]) for node in classes(tree) if node.bases}
     defined = {name: base for name, base in bases.items() if base in bases or base == "Exception"}
     return [f"errors.py: {name} below {base}" for name, base in sorted(drawn.items() ^ defined.items())]

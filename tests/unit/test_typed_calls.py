@@ -24,15 +24,19 @@ PAIRS = [
 APART = {"on"}
 """What is no method for a service: it gives a board to those that stand in for its parts."""
 
+LIFE = "callboard.actors.jobs.rules.telling.JobEvent"
 QUEUES = "tuple[callboard.board.jobs.queues.QueueState, ...]"
 SYNCHRONOUS = {
     "callboard.board.publisher.Publisher": "callboard.sync.Publisher",
     "callboard.board.subscriber.Subscriber": "callboard.sync.Subscriber",
     "Member": "callboard.sync.Member",
-    "callboard.board.jobs.worker.Worker": "callboard.sync.Worker",
+    "callboard.board.jobs.work.worker.Worker": "callboard.sync.Worker",
+    "callboard.board.jobs.outbox.relay.Outbox": "callboard.sync.jobs.Outbox",
+    "callboard.board.timers.timers.Timers": "callboard.sync.jobs.Timers",
     "callboard.board.member.leadership.LeaderLease": "callboard.sync.LeaderLease",
     "AsyncGenerator[BoardEvent, None]": "collections.abc.Iterator[BoardEvent]",
     f"collections.abc.AsyncGenerator[{QUEUES}, None]": f"collections.abc.Iterator[{QUEUES}]",
+    f"collections.abc.AsyncGenerator[{LIFE}, None]": f"collections.abc.Iterator[{LIFE}]",
     "AsyncGenerator[ClusterChange, None]": "collections.abc.Iterator[ClusterChange]",
 }
 """What a synchronous method gives for what an asynchronous one gives."""
@@ -44,7 +48,9 @@ def program(pairs: list[tuple[type, type]] = PAIRS) -> str:
     modules = set(re.findall(r"\b((?:callboard|collections|pathlib|typing)(?:\.[a-z_]+)*)\.[A-Z]", "\n".join(calls)))
     names = ", ".join(callboard.__all__)
     head = [f"import {name}" for name in ["datetime", *sorted(modules)]]
-    return "\n".join([*head, f"from callboard import {names}", "from collections.abc import AsyncGenerator", *calls])
+    head += [f"from callboard import {names}", "from collections.abc import AsyncGenerator"]
+    head += ["from typing import Literal, Optional"]
+    return "\n".join([*head, *calls])
 
 
 def _methods(pairs: list[tuple[type, type]]) -> Iterator[tuple[type, bool, str, Any]]:

@@ -26,6 +26,14 @@ class History:
         """The job has just ended; it is kept for ``keep_ms`` from now on."""
         self._kept.setdefault(keep_ms, _Kept()).jobs.append(job)
 
+    def kept(self) -> dict[int, "array[int]"]:
+        """Copies: the jobs in the order of their ends, by how long they are kept."""
+        return {keep_ms: its.jobs[its.gone :] for keep_ms, its in self._kept.items()}
+
+    def extend(self, keep_ms: int, jobs: "array[int]") -> None:
+        """These jobs have ended one after another."""
+        self._kept.setdefault(keep_ms, _Kept()).jobs.extend(jobs)
+
     def expired(self, now_ms: int, ended_ms: Callable[[int], int | None], most: int) -> tuple[int, ...]:
         """The jobs whose time is over, ``most`` at most; they stay until ``ended_ms`` knows them no more."""
         found = list[int]()

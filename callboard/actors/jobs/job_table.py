@@ -1,11 +1,13 @@
 """All jobs that are not forgotten, in columns."""
 
 from array import array
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from itertools import compress
 
+from callboard.actors.jobs.snapshots.columns import unpack
+from callboard.errors import Undecodable
 from callboard.messages.jobs.job_messages import job_id
 from callboard.messages.jobs.job_state import JobState
 
@@ -14,6 +16,10 @@ FORGOTTEN = 255
 
 ROWS_MIN = 10_000
 """Fewer rows are not worth a compaction."""
+
+
+CHUNK = 1 << 16
+"""Rows that are searched at once: a page is mostly found in one of them."""
 
 
 class JobTable:
@@ -34,6 +40,7 @@ class JobTable:
         self.counts: Counter[tuple[int, int]] = Counter()
         """How many jobs there are by topic and state."""
         self._forgotten = 0
+        self._found = -1
 
     def __len__(self) -> int:
         return len(self.ids) - self._forgotten
@@ -49,11 +56,39 @@ class JobTable:
         for topic, more in Counter(topics).items():
             self.counts[topic, JobState.QUEUED] += more
 
+    @property
+    def columns(self) -> tuple["array[int]", ...]:
+        """All columns, in the order in which snapshots have them."""
+        return self.ids, self.topics, self.states, self.attempts, self.crashes, self.since_ms, self.ended_at
+
+    @property
+    def first(self) -> int:
+        """The id of the oldest job, or a smaller one; -1 if there is none."""
+        return next((job for job, state in zip(self.ids, self.states, strict=True) if state != FORGOTTEN), -1)
+
+    def extend(self, columns: Sequence[bytes]) -> None:
+        """Append rows of a snapshot; call ``recount`` after the last of them. Raises ``Undecodable``."""
+        added = [unpack(mine.typecode, its) for mine, its in zip(self.columns, columns, strict=True)]
+        if len({len(each) for each in added}) > 1:
+            raise Undecodable("the columns of jobs have different lengths")
+        for mine, its in zip(self.columns, added, strict=True):
+            mine.extend(its)
+
+    def recount(self) -> None:
+        """Count the jobs that were appended."""
+        if FORGOTTEN in self.states:
+            self._compact()
+        self.counts = Counter(zip(self.topics, self.states, strict=True))
+
     def find(self, job: int) -> int:
         """The row of the job, or -1."""
-        row = bisect_left(self.ids, job)
-        known = row < len(self.ids) and self.ids[row] == job and self.states[row] != FORGOTTEN
-        return row if known else -1
+        ids, row = self.ids, self._found + 1  # mostly, the next one is looked for
+        if row >= len(ids) or ids[row] != job:
+            row = bisect_left(ids, job)
+            if row == len(ids) or ids[row] != job:
+                return -1
+        self._found = row
+        return row if self.states[row] != FORGOTTEN else -1
 
     def change(self, row: int, state: JobState) -> None:
         """Set the state."""
@@ -70,11 +105,21 @@ class JobTable:
         if self._forgotten > max(ROWS_MIN, len(self.ids) // 2):
             self._compact()
 
-    def having(self, state: JobState) -> Iterator[int]:
-        """The rows in this state, by id. The table must not change meanwhile."""
-        states, row = self.states.tobytes(), -1
-        while (row := states.find(state, row + 1)) >= 0:
-            yield row
+    def having(self, states: Collection[int], after: int = -1, *, newest: bool = False) -> Iterator[int]:
+        """The rows of jobs in these states, after this job in the order. The table must not change meanwhile."""
+        marks = bytes(state in states for state in range(256))
+        if newest:
+            end = bisect_left(self.ids, after) if after >= 0 else len(self.ids)
+            for last in range(end, 0, -CHUNK):
+                first, at = max(0, last - CHUNK), last
+                chunk = self.states[first:last].tobytes().translate(marks)
+                while (at := chunk.rfind(1, 0, at)) >= 0:
+                    yield first + at
+            return
+        for first in range(bisect_right(self.ids, after), len(self.ids), CHUNK):
+            chunk, at = self.states[first : first + CHUNK].tobytes().translate(marks), -1
+            while (at := chunk.find(1, at + 1)) >= 0:
+                yield first + at
 
     def _compact(self) -> None:
         kept = [state != FORGOTTEN for state in self.states]

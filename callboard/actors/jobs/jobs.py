@@ -3,11 +3,16 @@
 from collections import Counter, defaultdict
 from typing import NamedTuple
 
+from callboard.actors.jobs.flows import Flows
 from callboard.actors.jobs.history import History
 from callboard.actors.jobs.job_table import JobTable
 from callboard.actors.jobs.keys import UniqueKeys
 from callboard.actors.jobs.queues import Queues
+from callboard.actors.jobs.rates import Rates
+from callboard.actors.jobs.reports import Reports
 from callboard.actors.jobs.schedules.schedules import Schedules
+from callboard.actors.jobs.tallies import Tallies
+from callboard.actors.jobs.topics import runs
 from callboard.actors.jobs.waiting import Waiting
 from callboard.messages.jobs.job_messages import JobOptions, JobQueue, QueueOrder
 from callboard.messages.jobs.job_state import JobState
@@ -20,6 +25,13 @@ class Worker(NamedTuple):
     slots: int
     topics: tuple[str, ...]
     member_epoch: int
+    host: str = ""
+    deny: tuple[str, ...] = ()
+    tags: tuple[str, ...] = ()
+
+    def can_run(self, topic: str, queue: JobQueue) -> bool:
+        """Whether it runs the topic, which belongs to the queue."""
+        return runs(self.topics, topic) and not runs(self.deny, topic) and set(queue.tags) <= set(self.tags)
 
 
 class Fence(NamedTuple):
@@ -36,9 +48,19 @@ class At(NamedTuple):
     offset: int
     ms: int
 
+    @property
+    def lease(self) -> int:
+        """The number of the leases in this record. The time is in it, as after the topic was replaced by an older copy,
+        another record gets the offset.
+        """
+        return (self.ms % (1 << 43)) << 20 | self.offset % (1 << 20)
+
 
 class Jobs:
-    """What every reader of the job topic knows. The rules in this folder change it, nothing else does."""
+    """What every reader of the job topic knows. The rules in ``rules`` change it, nothing else does."""
+
+    changed: list[tuple[int, JobState]] | None = None
+    """The jobs that ended or wait again by the present record, one after another, if anyone asks."""
 
     def __init__(self) -> None:
         self.table = JobTable()
@@ -49,6 +71,9 @@ class Jobs:
         """Of jobs that have any and have not ended."""
         self.queues = Queues()
         self.waiting = Waiting(self.table, self.options)
+        self.flows = Flows(self.table, self.options)
+        self.rates = Rates()
+        self.tallies = Tallies()
         self.unique = UniqueKeys()
         self.history = History()
         self.workers: dict[str, Worker] = {}
@@ -56,15 +81,20 @@ class Jobs:
         self.leases: dict[int, str] = {}
         """The worker that has leased the job."""
         self.leased_to: defaultdict[str, dict[int, int]] = defaultdict(dict)
-        """The jobs of each worker, in the order in which it got them, with the offset of the lease."""
-        self.running: Counter[tuple[str, str]] = Counter()
-        """How many jobs are leased by queue and worker; in all, with an empty worker."""
+        """The jobs of each worker, in the order in which it got them, with the numbers of the leases."""
+        self.running: defaultdict[str, Counter[int]] = defaultdict(Counter)
+        """How many jobs each worker has leased, by topic."""
         self.stopping: set[int] = set()
         """Leased jobs that are to stop."""
+        self.reports = Reports()
+        self.suspects: set[int] = set()
+        """Jobs that were leased when a worker crashed."""
+        self.creators: dict[int, str] = {}
+        """The hosts that added jobs, of those which prefer to run there."""
         self.schedules = Schedules()
         self.fence = Fence()
         self.leased_at = -1
-        """The offset of the last lease."""
+        """The offset of the last lease or change of a queue: leases that were planned before are void."""
         self.requests: dict[str, int] = {}
         """The offsets of the latest requests for jobs."""
         self._queue_of: dict[int, JobQueue] = {}
@@ -87,40 +117,78 @@ class Jobs:
         state = self.state_of(job)
         return state is not None and not state.is_final
 
-    def lease(self, job: int, row: int, worker: str, offset: int) -> None:
+    def lease(self, job: int, row: int, worker: str, at: At) -> None:
         """The worker gets the job, which is queued. Afterwards, trim the waiting jobs of its topic."""
         topic = self.table.topics[row]
-        queue = self.queue_of(topic)
+        if not (self.table.attempts[row] or self.table.crashes[row]):
+            tally, options = self.tallies.topic(topic), self.options.get(job)
+            tally.started += 1
+            since_ms = max(options.due_ms, self.flows.ended_ms(options)) if options else 0
+            tally.waited_ms += max(0, at.ms - max(self.table.since_ms[row], since_ms))
         self.table.change(row, JobState.ACTIVE)
-        self.waiting.leased(job, self.lane_of(queue))
+        self.waiting.leased(job, self.lane_of(self.queue_of(topic)))
         self.leases[job] = worker
-        self.leased_to[worker][job] = offset
-        self._count(queue, worker, 1)
+        self.leased_to[worker][job] = at.lease
+        self.running[worker][topic] += 1
 
     def release(self, job: int, row: int) -> JobQueue:
         """The worker no longer has the job; returns its queue. It is to wait again, or to end."""
-        queue, worker = self.queue_of(self.table.topics[row]), self.leases.pop(job)
+        topic, worker = self.table.topics[row], self.leases.pop(job)
+        self.running[worker][topic] -= 1
         del self.leased_to[worker][job]
         if not self.leased_to[worker]:
-            del self.leased_to[worker]
-        self._count(queue, worker, -1)
-        return queue
+            del self.leased_to[worker], self.running[worker]
+        self.reports.released(job)
+        return self.queue_of(topic)
+
+    def running_of(self, worker: str) -> Counter[str]:
+        """How many jobs the worker has leased, by queue."""
+        found = Counter[str]()
+        for topic, many in self.running[worker].items() if worker in self.running else ():
+            found[self.queue_of(topic).name] += many
+        return found
 
     def requeue(self, job: int, row: int, due_ms: int = 0) -> None:
         """Have a job that was released wait again."""
         self.table.change(row, JobState.QUEUED)
         self.waiting.enter(job, due_ms)
+        if self.changed is not None:
+            self.changed.append((job, JobState.QUEUED))
+
+    def enter(self, job: int, at: At) -> None:
+        """Have a new job with options wait: for others, for its time, or to be leased."""
+        if not self.flows.enter(job):
+            self.end(job, self.table.find(job), JobState.DROPPED, at)
+        elif job not in self.flows:
+            self.waiting.enter(job, self.options[job].due_ms)
 
     def end(self, job: int, row: int, state: JobState, at: At) -> None:
-        """The job has ended."""
+        """The job has ended; those that wait for it may run, or are dropped."""
+        self._end(job, row, state, at)
+        ended = [job]
+        for each in ended:
+            ready, void = self.flows.ended(each, succeeded=state is JobState.SUCCEEDED and each == job)
+            for other in ready:
+                self.waiting.enter(other, self.options[other].due_ms)
+            for other in void:
+                self._end(other, self.table.find(other), JobState.DROPPED, at)
+            ended += void
+
+    def _end(self, job: int, row: int, state: JobState, at: At) -> None:
         self.table.change(row, state)
         self.table.ended_at[row], self.table.since_ms[row] = at
+        self.tallies.topic(self.table.topics[row]).ended(state)
         self.stopping.discard(job)
+        self.suspects.discard(job)
+        self.creators.pop(job, None)
+        self.reports.saved.pop(job, None)
         queue = self.queue_of(self.table.topics[row])
         self.waiting.ended(job, self.lane_of(queue))
         self.history.add(job, queue.keep_ms if state is JobState.SUCCEEDED else queue.keep_failed_ms)
         if options := self.options.pop(job, None):
             self.unique.ended(options.unique, job, at.ms)
+        if self.changed is not None:
+            self.changed.append((job, state))
 
     def ended_ms(self, job: int) -> int | None:
         """When the job ended; None if it is not known any more."""
@@ -130,12 +198,3 @@ class Jobs:
     def reconfigured(self) -> None:
         """Topics may belong to other queues than before."""
         self._queue_of.clear()
-        self.running.clear()
-        for job, worker in self.leases.items():
-            self._count(self.queue_of(self.table.topics[self.table.find(job)]), worker, 1)
-
-    def _count(self, queue: JobQueue, worker: str, more: int) -> None:
-        for key in ((queue.name, worker), (queue.name, "")):
-            self.running[key] += more
-            if not self.running[key]:
-                del self.running[key]

@@ -10,6 +10,10 @@ class UniqueKeys:
         self._jobs: dict[str, tuple[int, int]] = {}
         self._expiring: list[tuple[int, str, int]] = []
 
+    def owners(self) -> dict[str, tuple[int, int]]:
+        """A copy: the job that has each key, and until when at least."""
+        return dict(self._jobs)
+
     def job(self, key: str, now_ms: int) -> int | None:
         """The job that has the key."""
         while self._expiring and self._expiring[0][0] <= now_ms:

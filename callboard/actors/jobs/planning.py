@@ -1,12 +1,11 @@
 """Which jobs the dispatcher leases next, and to whom."""
 
-from collections import defaultdict, deque
+from collections import Counter, deque
 from collections.abc import Collection, Iterator
 from heapq import heapify, heappop, heapreplace
 from itertools import islice
 
 from callboard.actors.jobs.jobs import Jobs, Worker
-from callboard.actors.jobs.topics import runs
 from callboard.messages.jobs.job_messages import BATCH_MAX, JobQueue, JobsEndedMessage, Outcome, QueueOrder
 from callboard.messages.jobs.job_state import JobState
 
@@ -20,6 +19,12 @@ arrive, and little to wait for if the jobs take longer than they used to."""
 MEAN_WEIGHT = 0.1
 """Of the latest running time in the mean of a topic."""
 
+AHEAD_MAX = 2000
+"""Jobs that one worker is given beyond its slots: more than it can run in that time, however short they are."""
+
+PAUSE_MS = 100
+"""After a lease that came before its time by the clock of the log, which may be behind the dispatcher's."""
+
 UNKNOWN_MS = 1000.0
 """How long the first job of a topic is taken to run."""
 
@@ -31,7 +36,12 @@ class Planner:
         self._jobs = jobs
         self._mean_ms: dict[int, float] = {}
         self._served: dict[int, int] = {}
+        self._served_queue: dict[str, int] = {}
         self._turn = 0
+        self._now_ms = 0
+        self._paused_ms: dict[str, int] = {}
+        self.next_ms: int | None = None
+        """When there may be more to plan, by the limits of rate."""
 
     def learn(self, ended: JobsEndedMessage) -> None:
         """Take in how long jobs ran; call it before it is applied to them the message."""
@@ -49,8 +59,13 @@ class Planner:
         """
         jobs = self._jobs
         jobs.waiting.release(now_ms)
+        self._now_ms, self.next_ms = now_ms, None
+        self._paused_ms |= dict.fromkeys(jobs.rates.refused, now_ms + PAUSE_MS)
+        jobs.rates.refused.clear()
         desks = [_Desk(jobs, name, worker, self._mean_ms) for name, worker in jobs.workers.items() if worker.slots]
-        turns = deque(self._picks(queue, topics, desks) for queue, topics in self._queues())
+        running = sum(map(jobs.running_of, jobs.running), Counter[str]())
+        queues = sorted(self._queues(), key=lambda found: self._served_queue.get(found[0].name, 0))
+        turns = deque(self._picks(queue, topics, desks, running[queue.name]) for queue, topics in queues)
         planned: list[tuple[int, str]] = []
         while turns and (room := BATCH_MAX - len(planned)) > 0:
             picks = turns.popleft()
@@ -71,26 +86,46 @@ class Planner:
                     found.setdefault(queue.name, (queue, []))[1].append(topic)
         return list(found.values())
 
-    def _picks(self, queue: JobQueue, topics: list[int], desks: list["_Desk"]) -> Iterator[tuple[int, str]]:
-        """The next jobs of one queue, each taken when it is yielded."""
+    def _picks(
+        self, queue: JobQueue, topics: list[int], desks: list["_Desk"], running: int
+    ) -> Iterator[tuple[int, str]]:
+        """The next jobs of one queue, each taken when it is yielded. ``running`` is how many of it run already."""
         jobs, lane = self._jobs, self._jobs.lane_of(queue)
         left = queue.cluster_parallel or jobs.table.counts.total()
-        left = (1 if lane else left) - jobs.running[queue.name, ""]
-        able = {topic: [desk for desk in desks if runs(desk.worker.topics, jobs.topics[topic])] for topic in topics}
+        left = (1 if lane else left) - running
+        left = min(left, self._startable(queue)) if queue.rate else left
+        able = {topic: [desk for desk in desks if desk.worker.can_run(jobs.topics[topic], queue)] for topic in topics}
         able = {topic: found for topic, found in able.items() if found}
         for job, topic in self._next(queue, lane, able):
-            desk = max(able[topic], key=lambda desk: desk.room(queue, topic))
             if left <= 0:
                 return
-            if desk.room(queue, topic) <= 0:
-                del able[topic]  # so that the next ones of other topics follow
+            rooms = [desk.room(queue, topic) for desk in able[topic]]
+            desk = able[topic][rooms.index(max(rooms))]
+            if max(rooms) <= 0:
+                for each in able.pop(topic):  # so that the next ones of other topics follow
+                    each.keep_for(queue)
                 continue
+            if queue.prefer_creator:
+                home = jobs.creators.get(job)
+                at_home = [place for place, each in enumerate(able[topic]) if each.worker.host == home]
+                place = max(at_home, key=rooms.__getitem__, default=0)
+                desk = able[topic][place] if at_home and rooms[place] > 1 else desk  # it has a free slot
             left -= 1
             desk.give(queue, topic)
             jobs.waiting.take(job, lane)
             self._turn += 1
-            self._served[topic] = self._turn
+            self._served[topic] = self._served_queue[queue.name] = self._turn
             yield job, desk.name
+
+    def _startable(self, queue: JobQueue) -> int:
+        """How many jobs the limit of rate lets start now."""
+        rates, now_ms = self._jobs.rates, self._now_ms
+        again_ms = self._paused_ms.get(queue.name, 0)
+        if again_ms <= now_ms and (many := rates.left(queue, now_ms)):
+            return many
+        again_ms = again_ms if again_ms > now_ms else rates.next_ms(queue, now_ms)
+        self.next_ms = min(self.next_ms or again_ms, again_ms)
+        return 0
 
     def _next(self, queue: JobQueue, lane: str, able: Collection[int]) -> Iterator[tuple[int, int]]:
         """The jobs of the queue in their order, and their topics, as long as these are able to run."""
@@ -105,7 +140,7 @@ class Planner:
             heapify(heads)
             while heads:
                 _, job, topic = heads[0]
-                if topic in able and waiting.can_lease(job):  # no other job of its lane was taken meanwhile
+                if topic in able and waiting.is_free(job):
                     yield job, topic
                 head = next(waiting.heads(priority, (topic,)), None) if topic in able else None
                 if head is None:
@@ -125,10 +160,10 @@ class _Desk:
     def __init__(self, jobs: Jobs, name: str, worker: Worker, mean_ms: dict[int, float]) -> None:
         self.name, self.worker = name, worker
         self._mean_ms = mean_ms
-        leased = jobs.leased_to.get(name, ())
-        self._slots_left = worker.slots - len(leased)
-        self._ahead_ms = sum(self._time_ms(jobs.table.topics[jobs.table.find(job)]) for job in leased)
-        self._running = defaultdict(int, {queue: many for (queue, its), many in jobs.running.items() if its == name})
+        running = jobs.running.get(name, Counter[int]())
+        self._slots_left = worker.slots - sum(running.values())
+        self._ahead_ms = sum(many * self._time_ms(topic) for topic, many in running.items())
+        self._running = jobs.running_of(name)
 
     def room(self, queue: JobQueue, topic: int) -> float:
         """How gladly it takes a job: the share of its slots that is free, or not at all (0)."""
@@ -136,6 +171,8 @@ class _Desk:
             return 0.0
         if self._slots_left > 0:
             return 1 + self._slots_left / self.worker.slots
+        if self._slots_left <= -AHEAD_MAX:
+            return 0.0
         left_ms = AHEAD_MS * self.worker.slots - self._ahead_ms - self._time_ms(topic)
         return max(0.0, left_ms / (AHEAD_MS * self.worker.slots))
 
@@ -144,6 +181,13 @@ class _Desk:
         self._slots_left -= 1
         self._ahead_ms += self._time_ms(topic)
         self._running[queue.name] += 1
+
+    def keep_for(self, queue: JobQueue) -> None:
+        """A job of the queue found no room, and those behind it must not take it: it gets the next slot that is free.
+        Jobs that are leased ahead would fill all slots for ever.
+        """
+        if not queue.parallel or self._running[queue.name] < queue.parallel:
+            self._ahead_ms = float("inf")
 
     def _time_ms(self, topic: int) -> float:
         return max(0.05, self._mean_ms.get(topic, UNKNOWN_MS))

@@ -28,6 +28,11 @@ class Queues:
         self._found.clear()
 
     @property
+    def configured(self) -> tuple[JobQueue, ...]:
+        """The queues, in the order in which they were configured first."""
+        return tuple(self._configured.values())
+
+    @property
     def names(self) -> set[str]:
         """The names that are known before there is a job."""
         plain = (safe(name) for name in self._configured if "{0}" not in name)

@@ -2,8 +2,9 @@
 
 from array import array
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Set
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Set
 from heapq import heappop, heappush
+from itertools import compress
 
 from callboard.actors.jobs.job_table import JobTable
 from callboard.messages.jobs.job_messages import JobOptions
@@ -70,6 +71,25 @@ class Waiting:
         self._first: dict[str, int] = {}
         self._vacant: set[str] = set()
 
+    def held(self) -> tuple[dict[int, int], dict[str, int]]:
+        """Copies: when jobs are due that are not, and the jobs that others of their lanes wait for."""
+        return dict(self._due_ms), dict(self._first)
+
+    def begin(self, due_ms: dict[int, int], first: dict[str, int], flows: Container[int]) -> None:
+        """Have all queued jobs of the table wait but those of flows; the other arguments are what ``held`` returned."""
+        self._due_ms, self._first = due_ms, first
+        self._due = sorted((ms, job) for job, ms in due_ms.items())
+        plain = defaultdict[int, "array[int]"](lambda: array("Q"))
+        table, special = self._table, due_ms.keys() | self._options.keys()
+        queued = [state == QUEUED for state in table.states]
+        for job, topic in zip(compress(table.ids, queued), compress(table.topics, queued), strict=True):
+            if job not in special:
+                plain[topic].append(job)
+            elif job not in due_ms and job not in flows:
+                self.enter(job)
+        for topic, jobs in plain.items():
+            self.add(topic, jobs)
+
     @property
     def next_due_ms(self) -> int | None:
         """When the next of the jobs that wait for a time is due."""
@@ -131,6 +151,10 @@ class Waiting:
         if job in self._taken or job in self._due_ms or not self._is_queued(job):
             return False
         return not (lane := self._lane(job)) or self._first.get(lane) == job
+
+    def is_free(self, job: int) -> bool:
+        """Whether this head can still be leased: another job of its lane may have been taken since."""
+        return job not in self._options or self.can_lease(job)
 
     def first(self, lane: str) -> int | None:
         """The job of the lane that was leased or is the next to be, and has not ended."""

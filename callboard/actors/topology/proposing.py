@@ -8,6 +8,7 @@ from callboard.actors.topology.views import without
 from callboard.messages.event import replaced
 from callboard.messages.topology.cluster_state import AckPolicy, ClusterMember, ClusterState
 from callboard.messages.topology.control_messages import Evidence, ProposeMessage
+from callboard.messages.topology.limits import LEASE_MS_MAX, MEMBERS_MAX
 
 BUDGET_LEASES = 2
 """The budget's window, in leases: if the network to the log failed and not the members, this is the time to notice."""
@@ -31,8 +32,8 @@ def propose(state: ClusterState, event: ProposeMessage) -> Ruling:
     if len(recent) + len(event.remove) > allowed:
         spent = f"{len(recent)} of {allowed} evictions are spent"
         return Refused(Reason.OVER_BUDGET, f"{spent}, {len(event.remove)} more proposed; wait, or evict by command")
-    spent_ms = (*recent, *[state.clock.now_ms] * len(event.remove))
-    return without(replaced(state, evicted_ms=spent_ms), event.remove, event.barriers)
+    evicted_ms = (*state.evicted_ms, *[state.clock.now_ms] * len(event.remove))
+    return without(replaced(state, evicted_ms=_remembered(evicted_ms)), event.remove, event.barriers)
 
 
 def overdue(state: ClusterState) -> bool:
@@ -52,6 +53,12 @@ def budget(state: ClusterState, recent: int) -> int:
     settings = in_force(state)
     size = len(state.members) + recent
     return max(settings.budget_min, (size - 1) * settings.budget_percent // 100)
+
+
+def _remembered(evicted_ms: tuple[int, ...]) -> tuple[int, ...]:
+    """The evictions that may count against a budget, also if a longer lease is configured later."""
+    longest_ms = BUDGET_LEASES * LEASE_MS_MAX
+    return tuple([at_ms for at_ms in evicted_ms[-MEMBERS_MAX:] if evicted_ms[-1] - at_ms < longest_ms])
 
 
 def _stays(state: ClusterState, evidence: Evidence, target: str) -> Refused | None:

@@ -13,7 +13,7 @@ from callboard.board.read.log.log_records import in_a_line, opened
 from callboard.board.read.questions import status as status_of
 from callboard.board.views import SubscriberStatus, Trouble, shown_state
 from callboard.errors import OffsetOutOfRange, TopicMissing
-from callboard.messages.topics import control_topic, job_topic
+from callboard.messages.topics import broadcast_topic, control_topic, job_topic, listener_topic
 from callboard.messages.untrusted import UNTRUSTED
 
 SOON = 0.5
@@ -36,7 +36,7 @@ class TopicView:
 async def examine_topics(board: BoardContext, clock: Clock) -> tuple[list[TopicView], list[Finding]]:
     """Examine every topic, and whether its newest records decode."""
     views, found = list[TopicView](), list[Finding]()
-    others = control_topic(board.settings.prefix), job_topic(board.settings.prefix)
+    others = [name(board.settings.prefix) for name in (control_topic, job_topic, broadcast_topic, listener_topic)]
     for topic in (*astuple(board.topics), *others):
         try:
             first, end = await board.log.bounds(topic)
@@ -44,7 +44,7 @@ async def examine_topics(board: BoardContext, clock: Clock) -> tuple[list[TopicV
             found += [finding async for finding in _newest(board, topic, clock)]
         except TopicMissing:
             if topic in others:
-                continue  # there is no cluster, or no job
+                continue  # there is no cluster, no job, or no event
             what = f"the log has no topic {topic}"
             found.append(problem(what, "run `callboard init`, or start any publisher or subscriber, which creates it"))
         except OffsetOutOfRange:

@@ -11,6 +11,7 @@ from callboard.backends.log import Retention
 from callboard.board.command.commands import list_content
 from callboard.board.connect.opening import records_for_blobs
 from callboard.board.context import BoardContext
+from callboard.board.events.listeners import event_topics
 from callboard.board.publisher import Publisher
 from callboard.board.read.questions import member
 from callboard.board.read.queues.queue_sizes import log_identity
@@ -147,7 +148,8 @@ async def collect_blobs(board: BoardContext, *, delete: bool, grace_s: float = G
 
 
 async def trim(board: BoardContext, retention: Retention, gate: "RetentionGate | None" = None) -> dict[str, int]:
-    """Remove from every topic what the retention allows and the gate does not hold; returns the new first offsets.
+    """Remove from every topic, that of distributed events included, what the retention allows and the gate does not
+    hold; returns the new first offsets.
 
     Raises ``RequestRefused`` if the gate cannot determine what is needed.
     """
@@ -157,4 +159,6 @@ async def trim(board: BoardContext, retention: Retention, gate: "RetentionGate |
     checked(RequestRefused, {"gate": optional(instance_of(RetentionGate))}, {"gate": gate})
     now_ns = board.now_ns()
     kept = await gate.keep_from(board.log, now_ns) if gate is not None else {}
-    return await trim(board.log, board.topics, retention, kept, now_ns)
+    by_age = Retention(older_than_s=retention.older_than_s, above_bytes=retention.above_bytes)
+    events = {topic: await board.log.trim(topic, by_age) for topic in await event_topics(board)}
+    return await trim(board.log, board.topics, retention, kept, now_ns) | events

@@ -3,41 +3,36 @@
 import asyncio
 import socket
 from collections.abc import AsyncGenerator, Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import replace
 from typing import Unpack
 
-from callboard.board.connect.user import current_user
 from callboard.board.jobs.adding import JobAdder
+from callboard.board.jobs.finding.finding import DEAD, Finding, JobQuery
+from callboard.board.jobs.finding.plan import JobPlan, job_plan
+from callboard.board.jobs.health.report import WorkerState, worker_states
 from callboard.board.jobs.job import Job
-from callboard.board.jobs.new_job import NewJob, NewJobOptions
-from callboard.board.jobs.queues import QueueOptions, QueueSettings, QueueState, queue_settings, queue_states
-from callboard.board.jobs.running import Handlers
-from callboard.board.jobs.scheduling import Scheduling
-from callboard.board.jobs.worker import Worker
+from callboard.board.jobs.life.job_events import Following
+from callboard.board.jobs.new_job import NewJob, NewJobOptions, checked_jobs
+from callboard.board.jobs.outbox.outboxing import Outboxing
+from callboard.board.jobs.queues import COMPAT, QueueOptions, QueueSettings, QueueState, queue_settings, queue_states
+from callboard.board.jobs.reading import JobReading
+from callboard.board.jobs.schedules.scheduling import no_schedule
+from callboard.board.jobs.work.publishing import PUBLISH, publishing
+from callboard.board.jobs.work.running import Handlers
+from callboard.board.jobs.work.worker import Worker
 from callboard.board.member.member import Member
 from callboard.board.member.options import MemberOptions, member_plan
 from callboard.door import jobs as door
 from callboard.door import members
 from callboard.errors import NotAnswered, RequestRefused, TopicMissing, Undecodable
-from callboard.messages.event import replaced
-from callboard.messages.jobs.job_messages import JobCommandMessage
+from callboard.messages.jobs.job_messages import offset_of
 from callboard.messages.jobs.job_state import JobState
 
 DRAIN_S = 10.0
 NEWS_S = 60.0
 
-OPEN = (JobState.QUEUED, JobState.ACTIVE)
 
-
-@dataclass(frozen=True, slots=True)
-class JobPage:
-    """Jobs of a listing; ``after`` gets the next page, -1 on the last one."""
-
-    items: tuple[Job, ...]
-    after: int = -1
-
-
-class BoardJobs(Scheduling):
+class BoardJobs(Finding, Following, Outboxing):
     """Adds jobs to the log, tells what became of them, and commands them. Every question reads the log to its end."""
 
     async def add(self, topic: str, payload: object = None, **options: Unpack[NewJobOptions]) -> Job:
@@ -53,33 +48,57 @@ class BoardJobs(Scheduling):
         return job
 
     async def add_all(self, jobs: Iterable[NewJob]) -> tuple[Job, ...]:
-        """Add jobs, all or none. Raises as ``add``."""
-        given = list(jobs)
-        for each in given:
-            if not isinstance(each, NewJob):
-                raise RequestRefused(f"{each!r:.80} is no NewJob")
-            door.new_job(**{name: getattr(each, name) for name in NewJob.__slots__})
-        if not given:
+        """Add jobs, all or none. A job may run ``after`` others that are before it in the list. Raises as ``add``."""
+        if not (given := checked_jobs(jobs)):
             return ()
-        if len(given) > door.JOBS_MAX:
-            raise RequestRefused(
-                f"these are {len(given)} jobs, and {door.JOBS_MAX} is the most in one call; add the rest in another"
-            )
+        waits = any(each.after for each in given)
+        if waits:
+            demand_known(given, await self._read())
         try:
             ids = await self._adder().add(given)
         except Undecodable as error:
             raise RequestRefused(str(error)) from error
-        if any(each.unique for each in given):
+        if waits or any(each.unique for each in given):
             return await self._ruled(given, ids)
         return tuple(map(_added, given, ids))
 
+    async def plan(self, topic: str, payload: object = None, **options: Unpack[NewJobOptions]) -> JobPlan:
+        """What ``add`` would do with these arguments; adds nothing."""
+        try:
+            new = NewJob(**door.new_job(topic=topic, payload=payload, **options))
+            self._adder().check([new])
+            demand_known([new], await self._read())
+        except (RequestRefused, Undecodable) as error:
+            return JobPlan(topic=topic if isinstance(topic, str) else "", refused=str(error))
+        return job_plan(await self._read(), new)
+
+    async def batch(self, jobs: Iterable[NewJob], then: NewJob) -> Job:
+        """Add jobs, and one that runs when all of them have ended, also if some do not succeed. Returns the latter.
+
+        It has their ids in ``after``. How many have not ended yet is in ``waits_for``, and costs little to ask for:
+        ``(await board.jobs.get(job.id)).waits_for``. Raises as ``add``.
+        """
+        given = checked_jobs(jobs)
+        [then] = checked_jobs([then])
+        *_, last = await self.add_all([*given, replace(then, after=(*then.after, *given), after_failures=True)])
+        return await self.get(last.id) or last
+
     async def _ruled(self, given: Sequence[NewJob], ids: Sequence[int]) -> tuple[Job, ...]:
-        """The jobs that were added, or those that have their keys."""
-        jobs = (await self._read()).jobs
+        """The jobs that were added, or those that have their keys.
+
+        Raises ``RequestRefused`` if a job that one waits for was forgotten meanwhile; the others are added.
+        """
+        reading = await self._read()
+        jobs = reading.jobs
         found = list[Job]()
         for new, job in zip(given, ids, strict=True):
             owner = jobs.unique.job(new.unique, 0) if new.unique and jobs.state_of(job) is None else None
-            its = await self.get(job if owner is None else owner)
+            why = reading.refusals.get(offset_of(job), {}).get(job)
+            if new.after and owner is None and why:
+                raise RequestRefused(f"a job of {new.topic} was not added: {why}", code="not_found")
+            its = await self.get(job if owner is None else owner) if new.unique else None
+            if new.after and its is None and (now := reading.summary(job)):
+                its = replace(now, payload=new.payload)
             found.append(its or _added(new, job))
         return tuple(found)
 
@@ -95,24 +114,29 @@ class BoardJobs(Scheduling):
         *,
         slots: int = 10,
         drain_s: float = DRAIN_S,
+        deny: Iterable[str] = (),
         **options: Unpack[MemberOptions],
     ) -> Worker:
         """A worker that runs jobs in this process, as a member of the cluster; not yet started.
 
         Args:
             functions: by topic or pattern of topics; or a ``JobRegistry``. Each gets the payload, as the pydantic model
-                that annotates its first argument, if one does; and the ``RunningJob``, if it takes a second one. Its
-                result is that of the job. A coroutine function runs on the event loop, any other in a thread.
+                or protobuf message that annotates its first argument, if one does; and the ``RunningJob``, if it takes
+                a second one. Its result is that of the job. A coroutine function runs on the event loop, any other in
+                a thread.
             slots: how many jobs run at a time.
             drain_s: seconds that ``stop`` waits for those that run.
-            **options: of the member, see ``MemberOptions``.
+            deny: topics and patterns of topics that it does not run after all.
+            **options: of the member, see ``MemberOptions``. A queue can demand its ``tags``, such as ``"gpu"``.
 
         Raises:
             ConfigError: wrong options.
         """  # fmt: skip
-        door.worker(slots=slots, drain_s=drain_s)
-        member = Member(self._board, member_plan(members.options(options), self._board))
-        return Worker(self._board, member, Handlers(functions), slots, drain_s)
+        taken = door.worker(functions=functions, slots=slots, drain_s=drain_s, deny=deny)
+        plan = member_plan(members.options(options), self._board)
+        handlers = Handlers({PUBLISH: publishing(self._board), **functions})
+        member = Member(self._board, plan)
+        return Worker(self._board, member, handlers, slots, drain_s, taken["deny"], plan.agent.tags)
 
     # Questions.
 
@@ -121,38 +145,13 @@ class BoardJobs(Scheduling):
         door.asked(job=job)
         return await (await self._read()).details(job)
 
-    async def find(
-        self,
-        states: str | JobState | Iterable[str | JobState] = OPEN,
-        *,
-        topic: str | None = None,
-        after: int = -1,
-        limit: int = 100,
-        newest: bool = False,
-    ) -> JobPage:
-        """Jobs in these states, the oldest first or the newest; by default those that have not ended.
-
-        Args:
-            states: one or several, such as ``"queued"``.
-            topic: a topic or a pattern of topics.
-            after: the ``after`` of the page before.
-            limit: jobs on the page, up to 1000.
-            newest: begin with the newest.
-        """
-        taken = door.asked(states=states, topic=topic, after=after, limit=limit)
-        reading = await self._read()
-        ids = reading.find(taken["states"], topic, after, newest=newest)
-        items = list[Job]()
-        for job in ids:
-            if len(items) == limit:
-                return JobPage(tuple(items), items[-1].id)
-            if (found := reading.summary(job)) is not None:
-                items.append(found)
-        return JobPage(tuple(items))
-
     async def queues(self) -> tuple[QueueState, ...]:
         """What waits and runs in each queue."""
         return queue_states(await self._read())
+
+    async def workers(self) -> tuple[WorkerState, ...]:
+        """The workers, by instance."""
+        return worker_states(await self._read())
 
     async def watch(self) -> AsyncGenerator[tuple[QueueState, ...], None]:
         """What waits and runs in each queue: now, and whenever that has changed."""
@@ -188,56 +187,84 @@ class BoardJobs(Scheduling):
 
     async def stop(self, *jobs: int, reason: str = "", author: str = "") -> tuple[int, ...]:
         """Stop jobs: those that wait end, those that run are told to. Returns those that had not ended."""
-        return await self._command(jobs, JobCommandMessage(stop=jobs), reason, author)
+        return await self._command(reason, author, stop=jobs)
 
     async def drop(self, *jobs: int, reason: str = "", author: str = "") -> tuple[int, ...]:
         """End jobs at once: those that run are cancelled, and their outcome is ignored. Returns those not ended yet."""
-        return await self._command(jobs, JobCommandMessage(drop=jobs), reason, author)
+        return await self._command(reason, author, drop=jobs)
 
     async def retry(self, job: int) -> Job:
-        """Add a job that has ended once more, under a new id. Raises ``RequestRefused``."""
+        """Add a job that has ended once more, under a new id, with all that it was added with but a delay and other
+        jobs to wait for. Raises ``RequestRefused``.
+        """
         found = await self.get(job)
         if found is None or not found.state.is_final:
             why = "there is no such job" if found is None else f"it is {found.state.name.lower()}"
             raise RequestRefused(
                 f"job {job} cannot be added again: {why}", code="not_found" if found is None else "live"
             )
-        return await self.add(
-            found.topic, found.payload, priority=found.priority, lane=found.lane, unique=found.unique, title=found.title
-        )
+        [again] = await self.add_all([await (await self._read()).again(job)])
+        return await self.get(again.id) or again
+
+    async def retry_all(
+        self,
+        states: str | JobState | Iterable[str | JobState] = DEAD,
+        reason: str = "",
+        author: str = "",
+        **query: Unpack[JobQuery],
+    ) -> int:
+        """Add all jobs once more that have ended in these states and fit the query, see ``JobQuery``; by default those
+        that were given up or ended with an error. They are forgotten then. Returns how many. See ``retry``.
+        """
+        final = door.asked(states=states)["states"]
+        if not all(each.is_final for each in final):
+            raise RequestRefused("only jobs that have ended can be added again; leave out queued and active")
+        many = 0
+        async for jobs in self._all(final, query):
+            reading = await self._read()
+            await self.add_all([await reading.again(job.id) for job in jobs])
+            many += len(await self.forget(*(job.id for job in jobs), reason=reason, author=author))
+        return many
+
+    async def run_schedule(self, name: str) -> Job:
+        """Add a job as the schedule does at its ticks, which stay as they are. Raises ``RequestRefused``."""
+        door.asked(schedule=name)
+        found = (each for each in await self.schedules() if each.name == name)
+        if (its := next(found, None)) is None:
+            raise no_schedule(name)
+        return (await self.add_all([its.job]))[0]
 
     async def suspend(self, queue: str, reason: str = "", author: str = "") -> None:
         """Start no more jobs of the queue; those that run go on."""
-        door.asked(queue=queue)
-        await self._command((), JobCommandMessage(suspend=queue), reason, author)
+        await self._command(reason, author, suspend=door.asked(queue=queue)["queue"])
 
     async def resume(self, queue: str, reason: str = "", author: str = "") -> None:
         """Start jobs of the queue again."""
-        door.asked(queue=queue)
-        await self._command((), JobCommandMessage(resume=queue), reason, author)
+        await self._command(reason, author, resume=door.asked(queue=queue)["queue"])
 
-    async def configure(self, name: str, topics: Iterable[str], **options: Unpack[QueueSettings]) -> None:
+    async def configure(
+        self, name: str, topics: Iterable[str], *, compat: bool = False, **options: Unpack[QueueSettings]
+    ) -> None:
         """Add a queue, or replace the settings of the one with this name, which keeps its place.
 
-        The options are those of ``QueueSettings``. Raises ``RequestRefused``.
+        Args:
+            name: of the queue.
+            topics: topics and patterns of topics.
+            compat: have the defaults of Apache Sling: 15 jobs at a time on each worker, 10 retries, each after 2 s, and
+                none for a job that raises.
+            **options: those of ``QueueSettings``.
+
+        Raises:
+            RequestRefused: wrong options.
         """
-        settings = queue_settings(QueueOptions(**door.queue(name=name, topics=topics, **options)))
-        await self._command((), JobCommandMessage(configure=settings), "", "")
+        door.asked(compat=compat)
+        chosen: QueueSettings = {**(COMPAT if compat else {}), **options}
+        settings = queue_settings(QueueOptions(**door.queue(name=name, topics=topics, **chosen)))
+        await self._command("", "", configure=settings)
 
     async def remove_queue(self, queue: str) -> None:
         """Remove the settings of the queue; its topics go to the queues that match them otherwise."""
-        door.asked(queue=queue)
-        await self._command((), JobCommandMessage(remove=queue), "", "")
-
-    async def _command(
-        self, jobs: tuple[int, ...], command: JobCommandMessage, reason: str, author: str
-    ) -> tuple[int, ...]:
-        if jobs:
-            door.asked(jobs=jobs)
-        door.asked(reason=reason, author=author)
-        command = replaced(command, reason=reason, author=author or current_user())
-        refused = await self._append(command, command.author)
-        return tuple(job for job in jobs if job not in refused)
+        await self._command("", "", remove=door.asked(queue=queue)["queue"])
 
 
 def _added(new: NewJob, job: int) -> Job:
@@ -245,3 +272,10 @@ def _added(new: NewJob, job: int) -> Job:
         id=job, topic=new.topic, queue="", state=JobState.QUEUED, payload=new.payload, priority=new.priority,
         lane=new.lane, unique=new.unique, title=new.title,
     )  # fmt: skip
+
+
+def demand_known(given: Iterable[NewJob], reading: JobReading) -> None:
+    """Raise ``RequestRefused`` if one of these is to wait for an unknown job."""
+    unknown = next((job for each in given for job in each.known if reading.jobs.state_of(job) is None), None)
+    if unknown is not None:
+        raise RequestRefused(f"there is no job {unknown} to wait for; it may be forgotten", code="not_found")

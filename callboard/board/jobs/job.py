@@ -3,7 +3,34 @@
 import json
 from dataclasses import dataclass
 
+from callboard.actors.jobs.reports import Report
 from callboard.messages.jobs.job_state import JobState
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Progress:
+    """What a job has reported on its present attempt, or the last one. It is kept of the 1000 that ended last.
+
+    Attributes:
+        steps: how many there are; 0 if that is not known.
+        step: how many are done.
+        eta_ms: when it expects to end, milliseconds since the epoch; 0 if that is not known.
+        log: the last 100 lines; if there were others before, the first of these says so.
+    """
+
+    steps: int = 0
+    step: int = 0
+    eta_ms: int = 0
+    log: tuple[str, ...] = ()
+
+
+def progress_of(report: Report | None) -> Progress | None:
+    """The progress; None if nothing was reported."""
+    if report is None:
+        return None
+    cut = report.said - len(report.lines)
+    marker = (f"({cut} earlier lines were cut)",) * (cut > 0)
+    return Progress(steps=report.steps, step=report.step, eta_ms=report.eta_ms, log=marker + report.lines)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,6 +58,10 @@ class Job:
         lane: as given.
         unique: as given.
         title: as given.
+        schedule: the one that added it; empty if none did, and in listings.
+        after: the jobs that it waits for; empty if they were not read, in listings.
+        waits_for: how many of them have not ended.
+        progress: what it has reported; None for nothing.
     """
 
     id: int
@@ -53,6 +84,10 @@ class Job:
     lane: str = ""
     unique: str = ""
     title: str = ""
+    schedule: str = ""
+    after: tuple[int, ...] = ()
+    waits_for: int = 0
+    progress: Progress | None = None
 
 
 def decoded(payload: bytes) -> object:
@@ -60,6 +95,6 @@ def decoded(payload: bytes) -> object:
     if not payload:
         return None
     try:
-        return json.loads(payload)
-    except ValueError:
+        return json.loads(payload.decode())
+    except (ValueError, RecursionError):
         return payload

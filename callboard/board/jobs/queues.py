@@ -1,6 +1,7 @@
 """Queues: their settings, and what is in them."""
 
 from collections import Counter
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal, TypedDict
 
@@ -23,8 +24,13 @@ class QueueSettings(TypedDict, total=False):
     ranking: int
     retry_exceptions: bool
     crashes: int
+    rate: int
+    rate_s: float
     keep_s: float
     keep_failed_s: float
+    quiet_s: float
+    prefer_creator: bool
+    tags: Iterable[str]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,8 +52,13 @@ class QueueOptions:
         ranking: of several queues that match, the one with the highest is taken, then the one configured first.
         retry_exceptions: whether a job that raises is tried again.
         crashes: workers that may crash while they run a job, before it is given up.
+        rate: how many are started within any ``rate_s`` by all workers together, by the time of the log; 0 is no limit.
+        rate_s: seconds, up to a day.
         keep_s: seconds that a job is kept after it has succeeded.
         keep_failed_s: seconds that it is kept after any other end.
+        quiet_s: seconds after which a job has failed that reports no progress; 0 is no limit.
+        prefer_creator: whether a job runs on the host that added it, if a worker has a free slot there.
+        tags: that a worker needs, all of them.
     """
 
     name: str
@@ -63,8 +74,17 @@ class QueueOptions:
     ranking: int = 0
     retry_exceptions: bool = True
     crashes: int = 5
+    rate: int = 0
+    rate_s: float = 1.0
     keep_s: float = 3600.0
     keep_failed_s: float = 604_800.0
+    quiet_s: float = 0.0
+    prefer_creator: bool = False
+    tags: tuple[str, ...] = ()
+
+
+COMPAT: QueueSettings = {"parallel": 15, "retries": 10, "delay_s": 2.0, "growth": 1.0, "retry_exceptions": False}
+"""How the queues of Apache Sling run jobs by default."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -86,8 +106,9 @@ def queue_settings(its: QueueOptions) -> JobQueue:
         name=its.name, topics=its.topics, order=its.order, parallel=its.parallel, cluster_parallel=its.cluster_parallel,
         retries=its.retries, delay_ms=round(its.delay_s * 1000), delay_max_ms=round(its.delay_max_s * 1000),
         growth_percent=round(its.growth * 100), timeout_ms=round(its.timeout_s * 1000), ranking=its.ranking,
-        retry_exceptions=its.retry_exceptions, crashes=its.crashes,
+        retry_exceptions=its.retry_exceptions, crashes=its.crashes, rate=its.rate, rate_ms=round(its.rate_s * 1000),
         keep_ms=round(its.keep_s * 1000), keep_failed_ms=round(its.keep_failed_s * 1000),
+        quiet_ms=round(its.quiet_s * 1000), prefer_creator=its.prefer_creator, tags=its.tags,
     )  # fmt: skip
 
 
@@ -100,7 +121,7 @@ def queue_states(reading: JobReading) -> tuple[QueueState, ...]:
     for (number, state), many in jobs.table.counts.items():
         name = jobs.queue_of(number).name
         counts[name, "ended" if JobState(state).is_final else JobState(state).name.lower()] += many
-        if state == JobState.QUEUED and not reading.is_run(jobs.topics[number]):
+        if state == JobState.QUEUED and not reading.is_run(number):
             counts[name, "parked"] += many
     return tuple(
         QueueState(

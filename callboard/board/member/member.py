@@ -79,6 +79,7 @@ class Member:
             attendance = Attendance(self._board, self._plan, identity, self._listening, self._sources, self._now_ms)
             await attendance.begin()
             self.attendance, self._loop = attendance, running_loop()
+            self._board.instance = identity.instance
             self._listening.begin(alone(attendance.settings))
             for provider in self._sources.providers:
                 attendance.poll(provider)

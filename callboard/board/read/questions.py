@@ -72,6 +72,7 @@ async def status(board: BoardContext, timeout_s: float = ANSWER_S) -> BoardStatu
 
 async def metrics(board: BoardContext, timeout_s: float = ANSWER_S) -> str:
     """The status as metrics, in the text format of Prometheus."""
+    from callboard.board.events.listeners import listener_states
     from callboard.board.read.status import metrics as figures
     from callboard.board.topology.topology import Topology
 
@@ -83,7 +84,8 @@ async def metrics(board: BoardContext, timeout_s: float = ANSWER_S) -> str:
     bounds = {name: await board.log.bounds(name) for name in names}
     agents = board.agents  # another one may be started meanwhile
     counted = {name: await figures.counters(await agents.publisher(name), timeout_s) for name in agents.publishers}
-    return figures.exposition(now, bounds, counted, announced, await look(board.log, topics), cluster)
+    listeners = await listener_states(board)
+    return figures.exposition(now, bounds, counted, announced, await look(board.log, topics), cluster, listeners)
 
 
 async def queue_entry(board: BoardContext, entry: str) -> dict[str, Any]:

@@ -1,6 +1,7 @@
 """``callboard jobs add``: adds a job."""
 
 import json as plain_json
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -8,6 +9,7 @@ import typer
 from callboard.board.jobs.job import Job
 from callboard.board.jobs.new_job import NewJobOptions
 from callboard.cli.board import on_board
+from callboard.cli.jobs.options import Lane, Payload, Priority, Retries, Timeout, Title, Topic, Unique, UniqueFor
 from callboard.cli.jobs.shown import job_data, job_lines, state_words
 from callboard.cli.options import BoardOptions, Json
 from callboard.cli.terminal.exit_codes import FOUND
@@ -21,27 +23,37 @@ if TYPE_CHECKING:
 
 def add(
     options: BoardOptions,
-    topic: Annotated[str, typer.Argument(help="What to do, such as mail/send.", show_default=False)],
-    payload: Annotated[
-        str | None, typer.Argument(metavar="[PAYLOAD]", help="JSON for the function that runs it.", show_default=False)
-    ] = None,
+    topic: Topic,
+    payload: Payload = None,
     delay: Annotated[float, typer.Option(metavar="SECONDS", min=0, help="Run it this much later.")] = 0.0,
-    priority: Annotated[int, typer.Option(min=-100, max=100, help="Of those that are due, the highest first.")] = 0,
-    lane: Annotated[str, typer.Option(metavar="NAME", help="Jobs of a lane run one after another.")] = "",
-    unique: Annotated[str, typer.Option(metavar="KEY", help="Not while one with this key is unfinished.")] = "",
-    unique_for: Annotated[float, typer.Option(metavar="SECONDS", min=0, help="Nor so soon after it was added.")] = 0.0,
-    retries: Annotated[int | None, typer.Option(min=-1, help="Default: as its queue says; -1: no limit.")] = None,
-    timeout: Annotated[float, typer.Option(metavar="SECONDS", min=0, help="For an attempt; 0: as its queue says.")] = 0,
-    title: Annotated[str, typer.Option(help="For display.")] = "",
+    priority: Priority = 0,
+    lane: Lane = "",
+    unique: Unique = "",
+    unique_for: UniqueFor = 0.0,
+    retries: Retries = None,
+    timeout: Timeout = 0,
+    title: Title = "",
+    after: Annotated[
+        list[int] | None, typer.Option(metavar="ID", min=0, help="Run it when this job has ended; repeatable.")
+    ] = None,
+    after_failures: Annotated[bool, typer.Option("--after-failures", help="Also if that does not succeed.")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only show what would happen.")] = False,
     wait: Annotated[float | None, typer.Option(metavar="SECONDS", min=0, help="Wait for its end.")] = None,
     json: Json = False,
 ) -> None:
     """Add a job; with --wait, wait for its result: exit code 1 unless it succeeds in time."""
     said = NewJobOptions(
         delay_s=delay, priority=priority, lane=lane, unique=unique, unique_s=unique_for, retries=retries,
-        timeout_s=timeout, title=title,
+        timeout_s=timeout, title=title, after=after or (), after_failures=after_failures,
     )  # fmt: skip
-    value = _value(payload)
+    value = payload_value(payload)
+    if dry_run:
+        plan = on_board(options, lambda board: board.jobs.plan(topic, value, **said))
+        if json:
+            show_json(asdict(plan))
+        else:
+            show(*(f"{name}: {_words(its)}" for name, its in asdict(plan).items()))
+        raise typer.Exit(FOUND if plan.refused else 0)
 
     async def work(board: "Callboard") -> tuple[Job, str]:
         job = await board.jobs.add(topic, value, **said)
@@ -65,10 +77,15 @@ def add(
         raise typer.Exit(FOUND)
 
 
-def _value(payload: str | None) -> object:
+def _words(value: object) -> str:
+    return " ".join(value) if isinstance(value, tuple) else str(value)
+
+
+def payload_value(payload: str | None) -> object:
+    """The payload, from JSON. Raises ``RequestRefused``."""
     try:
         return None if payload is None else plain_json.loads(payload)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise RequestRefused(
             f'the payload is no JSON: {error}; write it as \'{{"to": "ann"}}\', and a text as \'"ann"\''
         ) from error

@@ -102,9 +102,12 @@ def configure(
     delay: Annotated[float | None, typer.Option(metavar="SECONDS", min=0, help="Before the first retry.")] = None,
     delay_max: Annotated[float | None, typer.Option(metavar="SECONDS", min=0, help="Before any retry.")] = None,
     timeout: Annotated[float | None, typer.Option(metavar="SECONDS", min=0, help="For an attempt; 0: none.")] = None,
+    rate: Annotated[int | None, typer.Option(min=0, help="Starts in any period, on all workers; 0: no limit.")] = None,
+    period: Annotated[float | None, typer.Option(metavar="SECONDS", help="For --rate. Default: 1.")] = None,
     keep: Annotated[float | None, typer.Option(metavar="SECONDS", min=0, help="Keep those that succeeded.")] = None,
     keep_failed: Annotated[float | None, typer.Option(metavar="SECONDS", min=0, help="Keep other ended ones.")] = None,
     ranking: Annotated[int | None, typer.Option(help="Of queues that match a topic, the highest has it.")] = None,
+    compat: Annotated[bool, typer.Option("--compat", help="By default as Apache Sling's queues.")] = False,
     remove: Annotated[bool, typer.Option("--remove", help="Remove its settings.")] = False,
     json: Json = False,
 ) -> None:
@@ -114,7 +117,7 @@ def configure(
     given = {
         "order": order, "parallel": parallel, "cluster_parallel": cluster_parallel, "retries": retries,
         "delay_s": delay, "delay_max_s": delay_max, "timeout_s": timeout, "keep_s": keep,
-        "keep_failed_s": keep_failed, "ranking": ranking,
+        "keep_failed_s": keep_failed, "ranking": ranking, "rate": rate, "rate_s": period,
     }  # fmt: skip
     settings = cast("QueueSettings", {name: value for name, value in given.items() if value is not None})
 
@@ -123,7 +126,7 @@ def configure(
             await _demand(board, queue)
             await board.jobs.remove_queue(queue)
         else:
-            await board.jobs.configure(queue, topics or (), **settings)
+            await board.jobs.configure(queue, topics or (), compat=compat, **settings)
 
     on_board(options, work)
     made = {"queue": queue, "removed": remove, "topics": topics or [], **settings}

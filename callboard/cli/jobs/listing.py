@@ -9,14 +9,18 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from callboard.board.jobs.board_jobs import OPEN, BoardJobs
+from callboard.board.jobs.board_jobs import BoardJobs
+from callboard.board.jobs.finding.finding import OPEN
 from callboard.board.jobs.job import Job
 from callboard.board.jobs.queues import QueueState
 from callboard.cli.board import on_board
+from callboard.cli.jobs.many import OfQueue, OfTopic, Where, query
 from callboard.cli.jobs.shown import job_data, job_lines, since, state_words
 from callboard.cli.options import BoardOptions, Json, Limit
 from callboard.cli.terminal.output import show as show_lines
 from callboard.cli.terminal.output import show_json, show_table, table
+from callboard.door import jobs as door
+from callboard.door.rules import checked
 from callboard.errors import RequestRefused
 from callboard.messages.jobs.job_state import JobState
 
@@ -30,7 +34,7 @@ QUEUE_COLUMNS = ("QUEUE", "<QUEUED>", "<ACTIVE>", "<PARKED>", "<ENDED>", "STATE"
 
 States = Annotated[
     list[str] | None,
-    typer.Option("--state", metavar="STATE", help="Only these; repeatable. Default: queued, active."),
+    typer.Option("--state", metavar="STATE", help="Only these, or history; repeatable. Default: open."),
 ]
 JobId = Annotated[int, typer.Argument(metavar="ID", min=0, help="The job.", show_default=False)]
 
@@ -39,26 +43,35 @@ def list_jobs(
     options: BoardOptions,
     state: States = None,
     every: Annotated[bool, typer.Option("--all", help="In all states.")] = False,
-    topic: Annotated[str | None, typer.Option(metavar="PATTERN", help="Only of these topics.")] = None,
+    topic: OfTopic = None,
+    queue: OfQueue = None,
+    where: Where = None,
     newest: Annotated[bool, typer.Option("--newest", help="Begin with the newest.")] = False,
     after: Annotated[int, typer.Option(metavar="ID", min=-1, help="The page after the one that ended here.")] = -1,
     limit: Limit = 20,
     json: Json = False,
 ) -> None:
     """List jobs, the oldest first; runs without a name."""
-    states = tuple(JobState) if every else state or OPEN
+    every = every or "all" in (state or ())
+    states = tuple(JobState) if every else _states(state or ()) or OPEN
+    asked = query(topic, queue, where)
     page = on_board(
-        options, lambda board: board.jobs.find(states, topic=topic, after=after, limit=limit, newest=newest)
+        options, lambda board: board.jobs.find(states, after=after, limit=limit, newest=newest or None, **asked)
     )
     if json:
         show_json({"items": [job_data(job) for job in page.items], "after": page.after})
-    elif page.items:
+    elif page.items or page.after >= 0:
         columns = ("<ID>", "STATE", "TOPIC", "QUEUE", "<AGE>", "<FAILED>", "WORKER", "TITLE")
         show_table(columns, map(_row, page.items))
         if page.after >= 0:
             show_lines("", f"there is more: --after {page.after}")
     else:
-        show_lines("no such job" if every or state or topic else "no job waits or runs; --all includes the others")
+        show_lines("no such job" if every or state or asked else "no job waits or runs; --all includes the others")
+
+
+def _states(given: Iterable[str]) -> list[JobState]:
+    found = (checked(RequestRefused, {"--state": door.states}, {"--state": each})["--state"] for each in given)
+    return [state for states in found for state in states]
 
 
 def _row(job: Job) -> Iterable[str]:

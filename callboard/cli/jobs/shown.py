@@ -7,13 +7,17 @@ from collections.abc import Iterator
 from dataclasses import asdict
 from typing import Any
 
-from callboard.board.jobs.job import Job
+from callboard.board.jobs.job import Job, Progress
 from callboard.cli.terminal.output import age
 
 
 def job_data(job: Job) -> dict[str, Any]:
     """The job as JSON; bytes as ``{"base64": ...}``."""
-    data = asdict(job) | {"state": job.state.name.lower()}
+    return plain(asdict(job) | {"state": job.state.name.lower()})
+
+
+def plain(data: dict[str, Any]) -> dict[str, Any]:
+    """The fields as JSON."""
     return {name: _json(value) for name, value in data.items()}
 
 
@@ -28,6 +32,8 @@ def state_words(job: Job) -> str:
         words.append("no worker runs its topic")
     if (left_s := job.due_ms / 1000 - time.time()) > 0:
         words.append(f"due in {age(left_s)}")
+    if job.waits_for:
+        words.append(f"waits for {job.waits_for} job{'s' * (job.waits_for > 1)}")
     if job.stopping:
         words.append("stopping")
     return ", ".join(words)
@@ -48,9 +54,19 @@ def job_lines(job: Job) -> Iterator[str]:
         yield f"ended {since(job.ended_ms)} ago"
     if job.attempts or job.crashes:
         yield f"failed attempts: {job.attempts}; crashed workers: {job.crashes}"
+    if job.progress is not None:
+        yield from _progress_lines(job.progress)
     for name in ("title", "priority", "lane", "unique", "message"):
         if value := getattr(job, name):
             yield f"{name}: {value}"
     for name in ("payload", "result"):
         if (value := getattr(job, name)) is not None:
             yield f"{name}: {json.dumps(_json(value), ensure_ascii=False)}"
+
+
+def _progress_lines(progress: Progress) -> Iterator[str]:
+    if progress.steps:
+        yield f"step {progress.step} of {progress.steps}"
+    if (left_s := progress.eta_ms / 1000 - time.time()) > 0:
+        yield f"expected to end in {age(left_s)}"
+    yield from (f"log: {line}" for line in progress.log)

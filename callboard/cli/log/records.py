@@ -25,14 +25,24 @@ from callboard.cli.terminal import output
 from callboard.cli.terminal.moments import moment_ns
 from callboard.cli.terminal.output import age, count, show_rest, size, text
 from callboard.errors import ConfigError, RequestRefused
-from callboard.messages.topics import CONTROL, JOBS, SORTS, control_topic, job_topic
+from callboard.messages.topics import (
+    BROADCASTS,
+    CONTROL,
+    JOBS,
+    LISTENERS,
+    SORTS,
+    broadcast_topic,
+    control_topic,
+    job_topic,
+    listener_topic,
+)
 
 if TYPE_CHECKING:
     from callboard.board.board import Callboard
 
     Topic = str
 else:
-    Topic = Literal[(*SORTS, CONTROL, JOBS)]
+    Topic = Literal[(*SORTS, CONTROL, JOBS, BROADCASTS, LISTENERS)]
 
 TopicOption = Annotated[Topic, typer.Option(help="The topic.")]
 KindOption = Annotated[str, typer.Option("--kind", metavar="KIND", help="add, delete, invalidate or test.")]
@@ -180,7 +190,8 @@ def _filter(publisher: str, kind: str, path: str, user: str, since: str, until: 
 
 def _on(board: "Callboard", topic: str) -> str:
     """The topic's name on this board."""
-    named = {CONTROL: control_topic, JOBS: job_topic}.get(topic)
+    others = {CONTROL: control_topic, JOBS: job_topic, BROADCASTS: broadcast_topic, LISTENERS: listener_topic}
+    named = others.get(topic)
     return named(board.settings.prefix) if named else str(getattr(board.settings.topics, topic))
 
 

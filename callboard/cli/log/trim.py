@@ -9,6 +9,7 @@ import typer
 from callboard.backends.log import Retention
 from callboard.board.care.retention_gate import GatePolicy, Need, lowest
 from callboard.board.care.trimming import Removal, plan
+from callboard.board.events.listeners import event_topics
 from callboard.cli.board import on_board
 from callboard.cli.log.retention import retention_gate
 from callboard.cli.options import BoardOptions, Json, Yes
@@ -72,7 +73,8 @@ async def _trim(
     kept = await retention_gate(board, section).keep_from(board.log, now_ns) if gated else {}
     wanted = {topics.package: replace(every, below_offset=below)}
     if every != Retention():
-        wanted |= {topic: replace(every, keep_from=kept.get(topic)) for topic in topics.but_packages}
+        others = (*topics.but_packages, *await event_topics(board.context))
+        wanted |= {topic: replace(every, keep_from=kept.get(topic)) for topic in others}
     needs = await _needs(board, section, now_ns, gated=gated)
     planned = await plan(board.log, topics.package, topics.status, wanted, needs, now_ns)
     removals = [removal for removal, _ in planned]

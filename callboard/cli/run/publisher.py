@@ -13,7 +13,7 @@ from callboard.backends.repositories.path_patterns import PathPatterns
 from callboard.board.connect.configured import add_configured_targets
 from callboard.cli.board import configure_service_logging, open_board, place
 from callboard.cli.log.retention import retention_gate
-from callboard.cli.options import BoardOptions, Create, Member
+from callboard.cli.options import BoardOptions, Create, Member, MetricsPort
 from callboard.cli.publishing.requests import answer_requests
 from callboard.cli.publishing.watching import watch
 from callboard.cli.run.membership import membership
@@ -41,9 +41,7 @@ def publisher(
         float | None,
         typer.Option("--watch", metavar="SECONDS", min=0.1, help="Look for changes this often, and ship them."),
     ] = None,
-    metrics_port: Annotated[
-        int, typer.Option(metavar="PORT", min=0, max=65535, help="Serve /metrics on this port of localhost; 0: off.")
-    ] = 0,
+    metrics_port: MetricsPort = 0,
     member: Member = None,
     create: Create = False,
 ) -> None:

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Callable, Mapping
+from contextlib import nullcontext
 from typing import Annotated, Any
 
 import structlog
@@ -9,8 +10,9 @@ import typer
 
 from callboard.board.connect.imported import imported
 from callboard.cli.board import configure_service_logging, open_board, place
-from callboard.cli.options import BoardOptions, Create, Member
+from callboard.cli.options import BoardOptions, Create, Member, MetricsPort
 from callboard.cli.run.service import stop_signals
+from callboard.cli.status.metrics import metrics_server
 from callboard.config import Loaded, Value
 from callboard.errors import ConfigError
 
@@ -18,38 +20,48 @@ from callboard.errors import ConfigError
 def worker(
     options: BoardOptions,
     jobs: Annotated[
-        str, typer.Argument(metavar="MODULE:NAME", help="A JobRegistry, or a dict of functions.", show_default=False)
-    ],
-    slots: Annotated[int, typer.Option(min=1, help="How many jobs run at a time.")] = 10,
+        str | None,
+        typer.Argument(metavar="MODULE:NAME", help="A JobRegistry, or a dict of functions.", show_default=False),
+    ] = None,
+    slots: Annotated[int | None, typer.Option(min=1, help="How many jobs run at a time.")] = None,
     drain: Annotated[
-        float, typer.Option(metavar="SECONDS", min=0, help="How long the end waits for jobs that run.")
-    ] = 30.0,
+        float | None, typer.Option(metavar="SECONDS", min=0, help="How long the end waits for jobs that run.")
+    ] = None,
+    metrics_port: MetricsPort = 0,
     member: Member = None,
     create: Create = False,
 ) -> None:
     """Run a worker: run jobs as a member of the cluster until Ctrl-C or SIGTERM, then let those that run end."""
-    loaded = options.load(Value(("member", "instance"), member, "--member"))
-    functions = imported(jobs, loaded.base, "the jobs at")
+    loaded = options.load(
+        Value(("member", "instance"), member, "--member"), Value(("worker", "jobs"), jobs, "MODULE:NAME"),
+        Value(("worker", "slots"), slots, "--slots"), Value(("worker", "drain_s"), drain, "--drain"),
+    )  # fmt: skip
+    where = loaded.config.worker.jobs
+    if not where:
+        raise ConfigError("there is nothing to run; name a JobRegistry as MODULE:NAME, or by jobs in [worker]")
+    functions = imported(where, loaded.base, "the jobs at")
     if not isinstance(functions, Mapping):
-        raise ConfigError(f"{jobs} is {functions!r:.80}; name a JobRegistry, or a dict of functions by topic")
-    asyncio.run(_run(options, loaded, functions, slots, drain, create=create))
+        raise ConfigError(f"{where} is {functions!r:.80}; name a JobRegistry, or a dict of functions by topic")
+    asyncio.run(_run(options, loaded, functions, metrics_port, create=create))
 
 
 async def _run(
     options: BoardOptions,
     loaded: Loaded,
     functions: Mapping[str, Callable[..., Any]],
-    slots: int,
-    drain_s: float,
+    metrics_port: int,
     *,
     create: bool,
 ) -> None:
     configure = configure_service_logging(options, loaded.config)
+    its = loaded.config.worker
     section = {name: value for name, value in loaded.config.member.model_dump().items() if value}
     with stop_signals() as stop:
         async with open_board(loaded, create=create, configure=configure) as board:
             line = structlog.get_logger()
-            async with board.jobs.worker(functions, slots=slots, drain_s=drain_s, **section):
-                line.info("worker.started", log=place(loaded.config.log), topics=tuple(functions), slots=slots)
+            figures = metrics_server(board, metrics_port) if metrics_port else nullcontext()
+            worker = board.jobs.worker(functions, slots=its.slots, drain_s=its.drain_s, deny=its.deny, **section)
+            async with figures, worker:
+                line.info("worker.started", log=place(loaded.config.log), topics=tuple(functions), slots=its.slots)
                 await stop.wait()
             line.info("worker.stopped")

@@ -16,6 +16,9 @@ from callboard.backends.address import shown, without_passwords
 from callboard.backends.examination import Finding, Level, advice, problem_of
 from callboard.board.care.checkup import Checkup, examine_backends
 from callboard.board.care.fleet_checkup import TopicView, examine_fleet, examine_topics
+from callboard.board.events.listeners import examine_listeners
+from callboard.board.jobs.health.checkup import examine_jobs
+from callboard.board.jobs.outbox.checkup import examine_outbox
 from callboard.board.read.log.ignored import examine_ignored, look
 from callboard.board.topology.checkup import examine_cluster
 from callboard.cli.board import board_settings, open_board, place
@@ -29,7 +32,7 @@ from callboard.errors import CallboardError
 if TYPE_CHECKING:
     from callboard.config import Config
 
-PLACES = ("log", "blobs", "into", "place", "source", "archive_tip")
+PLACES = ("log", "blobs", "outbox", "into", "place", "source", "archive_tip")
 """The settings that are addresses or paths."""
 STYLES = {Level.OK: "green", Level.ADVICE: "yellow", Level.PROBLEM: "bold red"}
 
@@ -110,6 +113,10 @@ async def _examine_board(loaded: Loaded, report: Report) -> None:
         report.topics, found = await examine_topics(board.context, time.time_ns)
         report.checkup.add("topics", *found)
         report.checkup.add("cluster", *await examine_cluster(board.context))
+        report.checkup.add("jobs", *await examine_jobs(board.context))
+        if loaded.config.outbox:
+            report.checkup.add("outbox", *await examine_outbox(board.jobs.outbox(loaded.config.outbox)))
+        report.checkup.add("listeners", *await examine_listeners(board.context))
         if not {row.topic for row in report.topics}.issuperset(astuple(board.settings.topics)):
             return  # a missing topic cannot be read
         limits = loaded.config.retention.limits()

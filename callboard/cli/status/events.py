@@ -33,7 +33,7 @@ def events(
     limit: Limit = 20,
     json: Json = False,
 ) -> None:
-    """Show the newest events: what happened to packages, as running publishers record it."""
+    """Show the newest events: what happened to packages, as running publishers record it; runs without a name."""
     if unknown := set(kind or ()).difference(KINDS):
         raise ConfigError(f"there are no events {min(unknown)!r}; choose among {', '.join(KINDS)}")
     shown = partial(_show, publisher=publisher, kinds=kind or (), after=after, limit=limit, follow=follow, json=json)

@@ -26,13 +26,17 @@ _sym_db = _symbol_database.Default()
 from callboard.messages._pb import jobs_pb2 as callboard_dot_messages_dot_proto_dot_jobs__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\'callboard/messages/proto/job_mail.proto\x12\x0c\x63\x61llboard.v1\x1a#callboard/messages/proto/jobs.proto\"\xa4\x01\n\tLeasedJob\x12\x0b\n\x03job\x18\x01 \x01(\x03\x12\r\n\x05topic\x18\x02 \x01(\t\x12\x0f\n\x07payload\x18\x03 \x01(\x0c\x12\x0f\n\x07\x63reator\x18\x04 \x01(\t\x12\x12\n\x07\x61ttempt\x18\x05 \x01(\x03:\x01\x31\x12\x12\n\ntimeout_ms\x18\x06 \x01(\x03\x12\x1e\n\x10retry_exceptions\x18\x07 \x01(\x08:\x04true\x12\x11\n\x05lease\x18\x08 \x01(\x03:\x02-1\"\x8d\x01\n\x04Work\x12\'\n\x06leased\x18\x01 \x03(\x0b\x32\x17.callboard.v1.LeasedJob\x12\x13\n\x07revoked\x18\x02 \x03(\x03\x42\x02\x10\x01\x12\x14\n\x08stopping\x18\x03 \x03(\x03\x42\x02\x10\x01\x12\x0f\n\x07problem\x18\x04 \x01(\t\x12\x0e\n\x06\x64\x65tail\x18\x05 \x01(\t\x12\x10\n\x08stranger\x18\x06 \x01(\x08\"i\n\tWatchWork\x12\x0e\n\x06worker\x18\x01 \x01(\t\x12\x11\n\x05known\x18\x02 \x03(\x03\x42\x02\x10\x01\x12\x14\n\x08stopping\x18\x03 \x03(\x03\x42\x02\x10\x01\x12\x0f\n\x07wait_ms\x18\x04 \x01(\x03\x12\x12\n\x06leases\x18\x05 \x03(\x03\x42\x02\x10\x01\"\x07\n\x05Noted\"i\n\x0bTellCluster\x12\x13\n\x0b\x63luster_log\x18\x01 \x01(\t\x12\r\n\x05\x65poch\x18\x02 \x01(\x03\x12\x13\n\x0bincarnation\x18\x03 \x01(\t\x12\x10\n\x08standing\x18\x04 \x01(\x08\x12\x0f\n\x07members\x18\x05 \x03(\t\" \n\x0eWorkerReported\x12\x0e\n\x06offset\x18\x01 \x01(\x03\"\xd2\x01\n\x0cWorkerReport\x12-\n\x05\x65nded\x18\x01 \x01(\x0b\x32\x1e.callboard.v1.JobsEndedMessage\x12\x37\n\nprogressed\x18\x02 \x01(\x0b\x32#.callboard.v1.JobsProgressedMessage\x12+\n\x06worker\x18\x03 \x01(\x0b\x32\x1b.callboard.v1.WorkerMessage\x12-\n\x04gone\x18\x04 \x01(\x0b\x32\x1f.callboard.v1.WorkerGoneMessage')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\'callboard/messages/proto/job_mail.proto\x12\x0c\x63\x61llboard.v1\x1a#callboard/messages/proto/jobs.proto\"\x83\x02\n\tLeasedJob\x12\x0b\n\x03job\x18\x01 \x01(\x03\x12\r\n\x05topic\x18\x02 \x01(\t\x12\x0f\n\x07payload\x18\x03 \x01(\x0c\x12\x0f\n\x07\x63reator\x18\x04 \x01(\t\x12\x12\n\x07\x61ttempt\x18\x05 \x01(\x03:\x01\x31\x12\x12\n\ntimeout_ms\x18\x06 \x01(\x03\x12\x1e\n\x10retry_exceptions\x18\x07 \x01(\x08:\x04true\x12\x11\n\x05lease\x18\x08 \x01(\x03:\x02-1\x12\x11\n\x05\x61\x66ter\x18\x0c \x03(\x03\x42\x02\x10\x01\x12\x18\n\x0c\x61\x66ter_counts\x18\r \x03(\x03\x42\x02\x10\x01\x12\x10\n\x08quiet_ms\x18\t \x01(\x03\x12\r\n\x05saved\x18\n \x01(\x0c\x12\x0f\n\x07suspect\x18\x0b \x01(\x08\"\x8d\x01\n\x04Work\x12\'\n\x06leased\x18\x01 \x03(\x0b\x32\x17.callboard.v1.LeasedJob\x12\x13\n\x07revoked\x18\x02 \x03(\x03\x42\x02\x10\x01\x12\x14\n\x08stopping\x18\x03 \x03(\x03\x42\x02\x10\x01\x12\x0f\n\x07problem\x18\x04 \x01(\t\x12\x0e\n\x06\x64\x65tail\x18\x05 \x01(\t\x12\x10\n\x08stranger\x18\x06 \x01(\x08\"i\n\tWatchWork\x12\x0e\n\x06worker\x18\x01 \x01(\t\x12\x11\n\x05known\x18\x02 \x03(\x03\x42\x02\x10\x01\x12\x14\n\x08stopping\x18\x03 \x03(\x03\x42\x02\x10\x01\x12\x0f\n\x07wait_ms\x18\x04 \x01(\x03\x12\x12\n\x06leases\x18\x05 \x03(\x03\x42\x02\x10\x01\"\x07\n\x05Noted\"i\n\x0bTellCluster\x12\x13\n\x0b\x63luster_log\x18\x01 \x01(\t\x12\r\n\x05\x65poch\x18\x02 \x01(\x03\x12\x13\n\x0bincarnation\x18\x03 \x01(\t\x12\x10\n\x08standing\x18\x04 \x01(\x08\x12\x0f\n\x07members\x18\x05 \x03(\t\" \n\x0eWorkerReported\x12\x0e\n\x06offset\x18\x01 \x01(\x03\"\xd2\x01\n\x0cWorkerReport\x12-\n\x05\x65nded\x18\x01 \x01(\x0b\x32\x1e.callboard.v1.JobsEndedMessage\x12\x37\n\nprogressed\x18\x02 \x01(\x0b\x32#.callboard.v1.JobsProgressedMessage\x12+\n\x06worker\x18\x03 \x01(\x0b\x32\x1b.callboard.v1.WorkerMessage\x12-\n\x04gone\x18\x04 \x01(\x0b\x32\x1f.callboard.v1.WorkerGoneMessage')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
 _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'callboard.messages._pb.job_mail_pb2', _globals)
 if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
+  _globals['_LEASEDJOB'].fields_by_name['after']._loaded_options = None
+  _globals['_LEASEDJOB'].fields_by_name['after']._serialized_options = b'\020\001'
+  _globals['_LEASEDJOB'].fields_by_name['after_counts']._loaded_options = None
+  _globals['_LEASEDJOB'].fields_by_name['after_counts']._serialized_options = b'\020\001'
   _globals['_WORK'].fields_by_name['revoked']._loaded_options = None
   _globals['_WORK'].fields_by_name['revoked']._serialized_options = b'\020\001'
   _globals['_WORK'].fields_by_name['stopping']._loaded_options = None
@@ -44,17 +48,17 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_WATCHWORK'].fields_by_name['leases']._loaded_options = None
   _globals['_WATCHWORK'].fields_by_name['leases']._serialized_options = b'\020\001'
   _globals['_LEASEDJOB']._serialized_start=95
-  _globals['_LEASEDJOB']._serialized_end=259
-  _globals['_WORK']._serialized_start=262
-  _globals['_WORK']._serialized_end=403
-  _globals['_WATCHWORK']._serialized_start=405
-  _globals['_WATCHWORK']._serialized_end=510
-  _globals['_NOTED']._serialized_start=512
-  _globals['_NOTED']._serialized_end=519
-  _globals['_TELLCLUSTER']._serialized_start=521
-  _globals['_TELLCLUSTER']._serialized_end=626
-  _globals['_WORKERREPORTED']._serialized_start=628
-  _globals['_WORKERREPORTED']._serialized_end=660
-  _globals['_WORKERREPORT']._serialized_start=663
-  _globals['_WORKERREPORT']._serialized_end=873
+  _globals['_LEASEDJOB']._serialized_end=354
+  _globals['_WORK']._serialized_start=357
+  _globals['_WORK']._serialized_end=498
+  _globals['_WATCHWORK']._serialized_start=500
+  _globals['_WATCHWORK']._serialized_end=605
+  _globals['_NOTED']._serialized_start=607
+  _globals['_NOTED']._serialized_end=614
+  _globals['_TELLCLUSTER']._serialized_start=616
+  _globals['_TELLCLUSTER']._serialized_end=721
+  _globals['_WORKERREPORTED']._serialized_start=723
+  _globals['_WORKERREPORTED']._serialized_end=755
+  _globals['_WORKERREPORT']._serialized_start=758
+  _globals['_WORKERREPORT']._serialized_end=968
 # @@protoc_insertion_point(module_scope)

@@ -3,19 +3,16 @@
 from dataclasses import dataclass
 
 from callboard.messages.event import Event
-from callboard.messages.jobs.job_messages import (
-    JobsEndedMessage,
-    JobsProgressedMessage,
-    WorkerGoneMessage,
-    WorkerMessage,
-)
+from callboard.messages.jobs.job_messages import JobsEndedMessage, WorkerGoneMessage, WorkerMessage
+from callboard.messages.jobs.progress_messages import JobsProgressedMessage
 from callboard.messages.question import Question
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LeasedJob(Event):
     """A job to run. ``attempt`` counts from 1; ``timeout_ms`` of 0 is no limit. ``lease`` is the offset of the record
-    that leased it.
+    that leased it. It has failed if it reports nothing for ``quiet_ms``. ``saved`` is what a former attempt saved. A
+    ``suspect`` was leased when a worker crashed: it is only run once the log has that it is.
     """
 
     job: int
@@ -26,6 +23,11 @@ class LeasedJob(Event):
     timeout_ms: int = 0
     retry_exceptions: bool = True
     lease: int = -1
+    after: tuple[int, ...] = ()
+    after_counts: tuple[int, ...] = ()
+    quiet_ms: int = 0
+    saved: bytes = b""
+    suspect: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

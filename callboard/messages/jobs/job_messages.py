@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from enum import IntEnum
 
 from callboard.messages.event import Event
+from callboard.messages.jobs.progress_messages import JobsProgressedMessage
 
 BATCH_MAX = 1000
 """Jobs in one record."""
@@ -59,6 +60,10 @@ class JobOptions(Event):
     ``due_ms`` is since the epoch. Of all jobs that are due, those of higher ``priority`` start first. Jobs of one
     ``lane`` run one after another. While a job is unfinished, and for ``unique_ms`` after it was added, no other one
     with the same ``unique`` key is added.
+
+    It waits until all jobs of some ranges have ended: the first ids of these are ``after``, their lengths
+    ``after_counts``, and each is within one batch. If one of the jobs does not succeed, it is dropped, unless it runs
+    ``after_failures``. The offset in a first id is -1 for the same batch, and -2 - n for the n-th ``earlier`` request.
     """
 
     job: int
@@ -70,13 +75,18 @@ class JobOptions(Event):
     retries: int = QUEUE_DECIDES
     timeout_ms: int = 0
     title: str = ""
+    after: tuple[int, ...] = ()
+    after_counts: tuple[int, ...] = ()
+    after_failures: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JobsAddedMessage(Event):
     """Add jobs. ``topic_of`` is each job's place in ``topics``. ``request`` is unique to them: added again, they are
     refused. With ``schedule``, they are its jobs for the tick ``tick_ms``, in milliseconds since the epoch, and unique
-    by these two.
+    by these two; they are refused unless ``schedule_set`` is the offset of the record that last set or resumed it.
+    ``earlier`` are requests whose jobs some of these wait for. From the offset ``void_from`` on they are
+    refused, unless that is -1.
     """
 
     request: str
@@ -87,6 +97,9 @@ class JobsAddedMessage(Event):
     options: tuple[JobOptions, ...] = ()
     schedule: str = ""
     tick_ms: int = 0
+    earlier: tuple[str, ...] = ()
+    void_from: int = -1
+    schedule_set: int = -1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -95,7 +108,8 @@ class JobsLeasedMessage(Event):
 
     The first message of a dispatcher has no jobs: what former dispatchers lease from then on is void. ``cluster_log``
     identifies the control topic, and ``epoch`` is that of the view in which the dispatcher began.
-    The lease is void if there was another one since ``read_to``, the last record that the dispatcher had read.
+    The lease is void if there was another one, or a queue was changed, since ``read_to``, the last record that the
+    dispatcher had read.
     """
 
     cluster_log: str
@@ -121,7 +135,7 @@ class JobEnd(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JobsEndedMessage(Event):
-    """Attempts have ended. Each counts only while the worker still has that lease: ``leases`` are the offsets of the
+    """Attempts have ended. Each counts only while the worker still has that lease: ``leases`` are the numbers of the
     records that leased the jobs.
     """
 
@@ -137,7 +151,8 @@ class JobsEndedMessage(Event):
 class WorkerMessage(Event):
     """A worker is ready to run ``slots`` jobs at a time, with topics that match its patterns; with no slots it takes
     none. ``instance`` and ``incarnation`` are those of the member that it belongs to, and ``member_epoch`` is the epoch
-    of a view with it: a dispatcher with an older one cannot miss it.
+    of a view with it: a dispatcher with an older one cannot miss it. It runs no topics that match ``deny``, and only
+    those of queues that demand none but its ``tags``. ``host`` is the name of its machine.
     """
 
     instance: str
@@ -145,6 +160,9 @@ class WorkerMessage(Event):
     slots: int
     topics: tuple[str, ...] = ()
     member_epoch: int = -1
+    host: str = ""
+    deny: tuple[str, ...] = ()
+    tags: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -162,7 +180,9 @@ class JobQueue(Event):
 
     Up to ``parallel`` of them run on each worker and ``cluster_parallel`` in all; 0 is no limit. A retry waits for
     ``delay_ms``, the next ones for ``growth_percent`` of that each, up to ``delay_max_ms``. ``retries`` of -1 is
-    without end. A job that is running when ``crashes`` workers in a row end is given up.
+    without end. A job that is running when ``crashes`` workers end is given up. In any ``rate_ms``, no more than
+    ``rate`` of its jobs are leased; 0 is no limit. An attempt fails if it reports nothing for ``quiet_ms``. Workers
+    need all ``tags``; with ``prefer_creator``, those on the host where the job was added are the first choice.
     """
 
     name: str
@@ -181,6 +201,10 @@ class JobQueue(Event):
     crashes: int = 5
     keep_ms: int = 3_600_000
     keep_failed_ms: int = 604_800_000
+    rate: int = 0
+    rate_ms: int = 1000
+    quiet_ms: int = 0
+    tags: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -199,25 +223,6 @@ class JobCommandMessage(Event):
     configure: JobQueue | None = None
     remove: str = ""
     forget: tuple[int, ...] = ()
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class JobProgress(Event):
-    """The progress of a running job: steps done of ``steps``, the expected end, and new lines of its log."""
-
-    job: int
-    steps: int = 0
-    step: int = 0
-    eta_ms: int = 0
-    lines: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class JobsProgressedMessage(Event):
-    """The progress of jobs that the worker runs."""
-
-    worker: str
-    progress: tuple[JobProgress, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -256,8 +261,23 @@ class ScheduleCommandMessage(Event):
     remove: str = ""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JobsSnapshotMessage(Event):
+    """A part of a snapshot of all jobs after the record at ``as_of``; it changes nothing. The last of the ``parts`` has
+    their number, and the digest of all contents. ``log_id`` identifies the job topic.
+    """
+
+    log_id: str
+    as_of: int
+    writer: str
+    part: int
+    content: bytes
+    parts: int = 0
+    digest: bytes = b""
+
+
 JOB_MESSAGES: tuple[type[Event], ...] = (
     JobsAddedMessage, JobsLeasedMessage, JobsEndedMessage, WorkerMessage, WorkerGoneMessage, JobCommandMessage,
-    JobsProgressedMessage, ScheduleMessage, ScheduleCommandMessage,
+    JobsProgressedMessage, ScheduleMessage, ScheduleCommandMessage, JobsSnapshotMessage,
 )  # fmt: skip
 """Every message of the job topic."""

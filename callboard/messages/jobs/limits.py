@@ -17,12 +17,15 @@ from callboard.messages.jobs.job_messages import (
     JobsAddedMessage,
     JobsEndedMessage,
     JobsLeasedMessage,
-    JobsProgressedMessage,
+    JobsSnapshotMessage,
     Outcome,
     ScheduleCommandMessage,
     ScheduleMessage,
     WorkerMessage,
+    offset_of,
+    place_of,
 )
+from callboard.messages.jobs.progress_messages import JobsProgressedMessage
 
 TOPIC = re.compile(r"[A-Za-z0-9_-]+(/[A-Za-z0-9_-]+)*")
 """The topic of a job."""
@@ -52,9 +55,20 @@ CRON_CHARS_MAX = 200
 EVERY_MS_MIN = 1000
 CATCH_UP_MAX = 1000
 PRIORITY_MAX = 100
+AFTER_MAX = 10_000
+"""Ranges of jobs that those of one record wait for."""
+
+RATE_MAX = 1_000_000
+RATE_MS_MAX = 86_400_000
 SLOTS_MAX = 10_000
 LINES_MAX = 100
-"""Lines of a job's log in one record."""
+"""Lines of a job's log that are kept: every reader has those of all running jobs."""
+
+LINE_CHARS_MAX = 500
+SAVED_BYTES_MAX = 4 << 10
+"""What a job saves for its next attempt."""
+
+TAGS_MAX = 100
 
 MS_MAX = 10**12
 """Durations, 31 years."""
@@ -83,8 +97,11 @@ def check_queue(queue: JobQueue) -> None:
     demand(100 <= its.growth_percent <= 10_000, f"growth_percent is {its.growth_percent}, not 100 to 10,000")
     demand(1 <= its.crashes <= 200, f"crashes is {its.crashes}, not 1 to 200")
     demand(abs(its.ranking) <= MS_MAX, f"the ranking is {its.ranking}")
-    for name in ("delay_ms", "delay_max_ms", "timeout_ms", "keep_ms", "keep_failed_ms"):
+    _range("rate", its.rate, RATE_MAX)
+    demand(1 <= its.rate_ms <= RATE_MS_MAX, f"rate_ms is {its.rate_ms}, not 1 to {RATE_MS_MAX}")
+    for name in ("delay_ms", "delay_max_ms", "timeout_ms", "keep_ms", "keep_failed_ms", "quiet_ms"):
         _range(name, getattr(its, name), MS_MAX)
+    _tags(its.tags)
 
 
 def _added(event: JobsAddedMessage) -> None:
@@ -97,11 +114,16 @@ def _added(event: JobsAddedMessage) -> None:
     largest = max(map(len, event.payloads))
     demand(largest <= PAYLOAD_BYTES_MAX, f"a payload has {largest} bytes, and the most is {PAYLOAD_BYTES_MAX}")
     _places(event.options, many)
+    _range("number of earlier requests", len(event.earlier), BATCH_MAX)
     for options in event.options:
         _options(options)
+        demand(-2 - offset_of(min(options.after, default=0)) < len(event.earlier), "a job waits for an unknown request")
+    _range("number of ranges to wait for", sum(len(options.after) for options in event.options), AFTER_MAX)
     if event.schedule:
         _name("schedule", event.schedule)
     _range("tick", event.tick_ms, TIME_MS_MAX)
+    demand(event.void_from >= -1, f"void_from is {event.void_from}")
+    demand(event.schedule_set >= -1, f"schedule_set is {event.schedule_set}")
 
 
 def _options(options: JobOptions) -> None:
@@ -114,6 +136,9 @@ def _options(options: JobOptions) -> None:
     _range("unique_ms", its.unique_ms, MS_MAX)
     demand(QUEUE_DECIDES <= its.retries <= JOB_MAX, f"retries is {its.retries}")
     _range("timeout", its.timeout_ms, MS_MAX)
+    demand(len(its.after) == len(its.after_counts), "a job waits for ranges without an end")
+    for first, many in zip(its.after, its.after_counts, strict=True):
+        demand(abs(first) <= JOB_MAX and 1 <= many <= BATCH_MAX - place_of(first), f"{many} jobs from {first} on")
 
 
 def _leased(event: JobsLeasedMessage) -> None:
@@ -142,6 +167,8 @@ def _worker(event: WorkerMessage) -> None:
     demand(bool(event.instance and event.incarnation), "the worker has no name")
     demand(0 <= event.slots <= SLOTS_MAX, f"the worker has {event.slots} slots, and the most is {SLOTS_MAX}")
     _patterns(event.topics)
+    _patterns(event.deny)
+    _tags(event.tags)
 
 
 def _command(event: JobCommandMessage) -> None:
@@ -163,6 +190,7 @@ def _schedule(event: ScheduleMessage) -> None:
     if its.options is not None:
         _options(its.options)
         demand(its.options.job == its.options.due_ms == 0, "a schedule's jobs are due at its ticks")
+        demand(not its.options.after, "a schedule's jobs wait for no others")
     demand(
         bool(its.cron) + bool(its.every_ms) + bool(its.at_ms) == 1,
         "a schedule has cron expressions, or a number of seconds, or one time",
@@ -188,6 +216,15 @@ def _progressed(event: JobsProgressedMessage) -> None:
         demand(0 <= its.step <= its.steps <= MS_MAX or its.steps == 0, f"step {its.step} of {its.steps}")
         _range("expected end", its.eta_ms, TIME_MS_MAX)
         demand(len(its.lines) <= LINES_MAX, f"{len(its.lines)} lines of a log, and the most is {LINES_MAX}")
+        demand(all(len(line) <= LINE_CHARS_MAX for line in its.lines), f"a line is longer than {LINE_CHARS_MAX}")
+        demand(len(its.saved) <= SAVED_BYTES_MAX, f"{len(its.saved)} bytes are saved, more than {SAVED_BYTES_MAX}")
+
+
+def _snapshot(event: JobsSnapshotMessage) -> None:
+    demand(bool(event.log_id and event.writer), "the snapshot does not say where it belongs")
+    _range("offset of the snapshot", event.as_of, JOB_MAX)
+    _range("part of the snapshot", event.part, JOB_MAX)
+    demand(event.parts in (0, event.part + 1), f"it is part {event.part} of {event.parts}")
 
 
 def demand(holds: bool, otherwise: str) -> None:
@@ -218,6 +255,12 @@ def _patterns(patterns: Sequence[str]) -> None:
         demand(len(each) <= TOPIC_CHARS_MAX and bool(PATTERN.fullmatch(each)), f"{each!r:.80} is no pattern of topics")
 
 
+def _tags(tags: Sequence[str]) -> None:
+    _range("number of tags", len(tags), TAGS_MAX)
+    for tag in tags:
+        _name("tag", tag)
+
+
 def _places(given: Sequence[Any], many: int) -> None:
     """Demand that each of these is about another job of the batch, in their order."""
     places = [each.job for each in given]
@@ -234,4 +277,5 @@ _CHECKS: dict[type[Event], Callable[[Any], None]] = {
     JobsProgressedMessage: _progressed,
     ScheduleMessage: _schedule,
     ScheduleCommandMessage: _schedule_command,
+    JobsSnapshotMessage: _snapshot,
 }

@@ -128,11 +128,11 @@ class AgreedView(Event):
 class ClusterState(Event):
     """The cluster after the record at ``offset``.
 
-    ``members`` are in the order in which they joined. ``evicted_ms`` are the times of evictions that count against the
-    budget. ``gone`` are the last incarnations that left; those up to ``gone_horizon`` are forgotten. ``snapshot`` is
-    the offset of the last accepted snapshot. ``stopped`` is the offset of a record that is too new for this version,
-    after which the state is unknown. Both are -1 for none. Until ``granted_ms``, on the lease clock, members that have
-    not read the present settings may count on the longer lease of former ones.
+    ``members`` are in the order in which they joined. ``evicted_ms`` are the times of evictions that may count
+    against the budget. ``gone`` are the last incarnations that left; those up to ``gone_horizon`` are forgotten.
+    ``snapshot`` is the offset of the last accepted snapshot. ``stopped`` is the offset of a record that is too new for
+    this version, after which the state is unknown. Both are -1 for none. Until ``granted_ms``, on the lease clock,
+    members that have not read the present settings may count on the longer lease of former ones.
     """
 
     offset: int

@@ -1,10 +1,11 @@
-"""What became of jobs: the records of their topic, compared with what the workers wrote about their runs."""
+"""What became of jobs: the records of their topic, compared with the effects of their runs."""
 
 from collections import Counter
+from contextlib import closing
 from pathlib import Path
 
 from callboard.actors.jobs.jobs import At, Jobs
-from callboard.actors.jobs.reducer import apply
+from callboard.actors.jobs.rules.reducer import apply
 from callboard.backends.log import Log
 from callboard.backends.logs.walk import between
 from callboard.messages.event import Event
@@ -18,17 +19,19 @@ from callboard.messages.jobs.job_messages import (
 from callboard.messages.jobs.job_state import JobState
 from callboard.messages.jobs.limits import check_message
 from callboard.messages.reading import Unread, read
+from tests.chaos.jobs.working_service import effects
 
 Lease = tuple[int, int]
-"""A job, and the offset of the record that leased it."""
+"""A job, and the number of the record that leased it."""
 
 
 class Account:
     """Adds up the records of a job topic."""
 
     def __init__(self, folder: Path) -> None:
-        lines = (line for file in folder.glob("*.runs") for line in file.read_text().splitlines())
-        self.runs: Counter[Lease] = Counter((int(job), int(lease)) for job, lease in map(str.split, lines))
+        with closing(effects(folder)) as database:
+            self.runs: Counter[Lease] = Counter(database.execute("select job, lease from effects"))
+            ((self.counter,),) = database.execute("select value from counter")
         self.jobs = Jobs()
         self.leased: dict[Lease, str] = {}
         self.ended: Counter[Lease] = Counter()
@@ -42,16 +45,17 @@ class Account:
         async for record in between(log, topic, first, end):
             message = read(record, JOB_MESSAGES, check_message)
             assert not isinstance(message, Unread), message
-            self._see(record.offset, message, apply(self.jobs, At(record.offset, record.time_ns // 1_000_000), message))
+            at = At(record.offset, record.time_ns // 1_000_000)
+            self._see(at, message, apply(self.jobs, at, message))
 
-    def _see(self, offset: int, message: Event, refused: dict[int, str]) -> None:
+    def _see(self, at: At, message: Event, refused: dict[int, str]) -> None:
         match message:
             case WorkerMessage():
                 self.instances[message.incarnation] = message.instance
             case JobsLeasedMessage() if -1 not in refused:
                 for job, place in zip(message.jobs, message.worker_of, strict=True):
                     if job not in refused:
-                        self.leased[job, offset] = message.workers[place]
+                        self.leased[job, at.lease] = message.workers[place]
             case WorkerGoneMessage() if message.cluster_log:
                 self.dismissed.add(message.incarnation)
             case JobsEndedMessage():
@@ -77,11 +81,12 @@ class Account:
         again = {self.leased[lease] for lease in self.repeated}
         assert again <= self.dismissed, f"jobs of workers that live were run once more: {self}"
         assert {self.instances[each] for each in again} <= struck, f"workers were dismissed unprovoked: {self}"
+        assert self.counter == many, f"a fenced effect came twice, or never: {self}"
 
     def __str__(self) -> str:
         states = Counter(JobState(state).name for state in self.jobs.table.states)
         return (
             f"{len(self.jobs.table)} jobs, now {dict(states)}; {len(self.leased)} leases, {self.runs.total()} runs, "
-            f"{len(self.repeated)} of them repeated, {self.late} late outcomes refused, {len(self.dismissed)} workers "
-            "dismissed"
+            f"{len(self.repeated)} of them repeated, {self.counter} fenced effects, {self.late} late outcomes refused, "
+            f"{len(self.dismissed)} workers dismissed"
         )

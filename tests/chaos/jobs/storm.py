@@ -15,9 +15,10 @@ from callboard.messages.jobs.job_state import JobState
 from callboard.messages.topics import job_topic
 from tests.chaos.failover.storm import POLL_S, Server, Service
 from tests.chaos.jobs.account import Account
+from tests.chaos.jobs.working_service import create
 
-SUSPENDED_S = 4.0
-"""Longer than a lease of the fast profile, which takes 2.5 s."""
+SUSPENDED_S = {"fast": 4.0, "default": 13.0}
+"""By the profile of the members: longer than a lease, which takes 2.5 s or 10 s."""
 
 DEADLINE_S = 240.0
 """Without progress: a worker may be suspended while it holds the log's lock, and the machine may be busy."""
@@ -28,12 +29,16 @@ class Storm:
     under the same id.
     """
 
-    def __init__(self, folder: Path, log: str, seed: int, workers: int, server: Server | None = None) -> None:
+    def __init__(
+        self, folder: Path, log: str, seed: int, workers: int, profile: str, server: Server | None = None
+    ) -> None:
         self._folder, self._log, self._random, self._server = folder, log, Random(seed), server
         names = [f"w{number}" for number in range(workers)]
-        words = (log, str(folder))
+        words = (log, str(folder), profile)
+        self._suspended_s = SUSPENDED_S[profile]
         self._services = {name: Service(name, words, folder, "tests.chaos.jobs.working_service") for name in names}
         self.struck: set[str] = set()
+        create(folder)
         self._board = Callboard(log, blobs="./blobs", base=folder)
         self._jobs = Jobs()
 
@@ -96,7 +101,7 @@ class Storm:
     async def _suspend(self) -> None:
         service = self._random.choice([self._dispatcher(), self._other()])
         self.struck.add(service.name)
-        service.suspend(time.monotonic() + SUSPENDED_S)
+        service.suspend(time.monotonic() + self._suspended_s)
 
     async def _server_down(self) -> None:
         assert self._server is not None

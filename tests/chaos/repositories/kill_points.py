@@ -188,8 +188,10 @@ def main() -> int:
             with tempfile.TemporaryDirectory(prefix="callboard-points-") as folder:
                 tally = strike_at_all(make(Path(folder)), FAULTS[fault], Path(folder), chosen.every)
             took_s = time.monotonic() - started_s
-            sys.stdout.write(f"{name}, {fault}: {tally.strikes} points of {tally.calls} calls, "
-                             f"{len(tally.problems)} inconsistent, {took_s:.0f} s\n")
+            sys.stdout.write(
+                f"{name}, {fault}: {tally.strikes} points of {tally.calls} calls, "
+                f"{len(tally.problems)} inconsistent, {took_s:.0f} s\n"
+            )
             sys.stdout.writelines(f"  {problem}\n" for problem in tally.problems)
             sys.stdout.flush()
             strikes += tally.strikes

@@ -174,7 +174,7 @@ async def test_clearing_all_sends_a_command_to_each_editable_subscriber_with_a_q
 @pytest.mark.proves("F56")
 @on_a_loop
 async def test_clearing_the_first_package_of_a_cohort_clears_it_at_all_and_the_others_are_imported(
-    tmp_path: Path
+    tmp_path: Path,
 ) -> None:
     async with board_in(tmp_path) as board:
         edges = [board.subscriber(f"edge-{n}", into=f"./out-{n}", editable=True) for n in range(2)]

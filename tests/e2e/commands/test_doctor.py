@@ -58,8 +58,10 @@ def test_a_stuck_subscriber_is_named_with_the_reason(terminal):
     assert "callboard retry edge-1" in found["subscribers"][1]
 
 
-@pytest.mark.parametrize(("limit", "setting"), [("older_than_days = 1e-6", "retention.older_than_days"),
-                                                ("above_mb = 0.0005", "retention.above_mb")])
+@pytest.mark.parametrize(
+    ("limit", "setting"),
+    [("older_than_days = 1e-6", "retention.older_than_days"), ("above_mb = 0.0005", "retention.above_mb")],
+)
 def test_a_subscriber_about_to_lose_packages_is_named_with_the_packages_left(terminal, limit, setting):
     terminal.run("publish", "./site")
     terminal.run("run", "subscriber", "edge-1", "--into", "./out", "--until-caught-up")

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from callboard import Callboard, NewJobOptions, QueueOptions
+from callboard import Callboard, NewJobOptions, QueueOptions, QueueSettings, RunningJob
 from callboard.board.member.options import PROFILES
 from callboard.door.jobs import JOBS_MAX
 from tests.e2e.conftest import DEADLINE_S, Terminal
@@ -35,7 +35,11 @@ def test_the_jobs_of_the_document_are_run_by_the_worker_of_the_document(newcomer
     order = [sys.executable, "order.py"]
     done = subprocess.run(order, cwd=newcomer.folder, capture_output=True, text=True, timeout=DEADLINE_S, check=True)
     assert done.stdout == "mail/send SUCCEEDED sent to ann@example.org\nreport/build SUCCEEDED 30\n"
-    said = [newcomer.out(*command) for command in others]
+    watching = [sys.executable, "watching.py"]
+    done = subprocess.run(watching, cwd=newcomer.folder, capture_output=True, text=True, timeout=DEADLINE_S, check=True)
+    assert done.stdout == "added False \ndropped True not today\ndropped True\n"
+    *said, dropped = [newcomer.out(*command) for command in others]
+    assert '"reason": "not today"' in dropped
     assert "sent to cid@example.org" in said[0]
     assert "due in 60 min" in said[1]
     assert said[-1] == "mails is suspended\n"
@@ -55,6 +59,38 @@ def test_the_schedules_of_the_document_can_be_set(tmp_path: Path, capsys: pytest
     assert [line.split()[0] for line in capsys.readouterr().out.splitlines()] == ["nightly", "prices", "sale"]
 
 
+def test_the_timers_of_the_document_are_called(newcomer: Terminal) -> None:
+    (newcomer.folder / "timers.py").write_text(PROGRAMS["timers.py"])
+    run = [sys.executable, "timers.py"]
+    done = subprocess.run(run, cwd=newcomer.folder, capture_output=True, text=True, timeout=DEADLINE_S, check=True)
+    assert done.stdout == "each member\n"
+
+
+def test_the_job_of_the_document_goes_on_where_it_was() -> None:
+    names: dict[str, Any] = {}
+    exec(PROGRAMS["convert.py"], names)
+    job = RunningJob(1, "a", 2, 0)
+    job.save(2)
+    names["convert"](4, job)
+    said = job.report()
+    assert (job.saved, said.step, said.steps, said.lines) == (4, 4, 4, ("page 2", "page 3"))
+
+
+def test_the_test_of_the_document_passes(newcomer: Terminal) -> None:
+    for name in ("shop.py", "test_shop.py"):
+        (newcomer.folder / name).write_text(PROGRAMS[name])
+    run = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--basetemp=tmp", "test_shop.py"]
+    done = subprocess.run(run, cwd=newcomer.folder, capture_output=True, text=True, timeout=DEADLINE_S, check=False)
+    assert "1 passed" in done.stdout, done.stdout
+
+
+def test_the_workflow_of_the_document_runs(newcomer: Terminal) -> None:
+    (newcomer.folder / "flow.py").write_text(PROGRAMS["flow.py"])
+    run = [sys.executable, "flow.py"]
+    done = subprocess.run(run, cwd=newcomer.folder, capture_output=True, text=True, timeout=DEADLINE_S, check=True)
+    assert done.stdout == "many: [200, 300, 400]\n[{'size': 4}]\n4\n"
+
+
 @pytest.mark.parametrize(
     "words",
     [
@@ -70,7 +106,8 @@ def test_the_numbers_in_the_document_match_the_code(words: str) -> None:
 
 
 def test_every_option_and_every_call_is_documented() -> None:
-    assert [name for name in NewJobOptions.__annotations__ if f"`{name}`" not in TEXT] == []
+    options = {*NewJobOptions.__annotations__, *QueueSettings.__annotations__}
+    assert [name for name in options if f"`{name}`" not in TEXT] == []
     calls = re.findall(r"board\.jobs\.(\w+)", TEXT)
     jobs = Callboard("memory:").jobs
     assert {"add_all", "wait", "worker", "get"} <= set(calls)

@@ -95,7 +95,7 @@ async def test_a_new_repository_imports_everything_despite_commands_to_its_prede
 @pytest.mark.proves("F71")
 @on_a_loop
 async def test_a_repository_seeded_from_its_own_snapshot_is_a_new_one_and_ignores_older_commands(
-    tmp_path: Path
+    tmp_path: Path,
 ) -> None:
     async with board_in(tmp_path) as board:
         await publish(board, tmp_path, "a", "a")
@@ -141,7 +141,7 @@ async def test_a_command_to_a_former_repository_is_refused_with_the_reason(tmp_p
 @pytest.mark.proves("W11")
 @on_a_loop
 async def test_a_successor_with_its_own_repository_reports_the_commands_in_force_at_its_predecessor(
-    tmp_path: Path
+    tmp_path: Path,
 ) -> None:
     async with board_in(tmp_path) as board:
         async with board.subscriber("edge-1", into="./out-1", editable=True) as edge:

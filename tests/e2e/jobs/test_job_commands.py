@@ -5,9 +5,11 @@ import signal
 import subprocess
 import time
 from typing import Any
+from urllib.request import urlopen
 
 import pytest
 
+from callboard.testing.servers.network import free_port
 from tests.e2e.conftest import DEADLINE_S, Terminal
 
 SERVICE = """
@@ -63,17 +65,19 @@ def until(condition: Any) -> None:
         time.sleep(0.02)
 
 
-def start(shop: Terminal, *words: str) -> "subprocess.Popen[str]":
+def start(shop: Terminal, *words: str, jobs: tuple[str, ...] = ("shop:jobs",)) -> "subprocess.Popen[str]":
     """A worker, once it takes jobs."""
-    worker = shop.start("run", "worker", "shop:jobs", "--member", "one", *words, said="worker.txt")
+    worker = shop.start("run", "worker", *jobs, "--member", "one", *words, said="worker.txt")
     said = shop.folder / "worker.txt"
     until(lambda: "worker.started" in said.read_text())
     return worker
 
 
+@pytest.mark.proves("J94")
 def test_jobs_that_no_worker_runs_are_listed_and_commanded(shop: Terminal) -> None:
     assert "no job waits or runs" in shop.out("jobs")
     assert shop.json("jobs", "list") == {"items": [], "after": -1}
+    assert "there is no worker" in shop.out("jobs", "workers")
     first = shop.json("jobs", "add", "mail/send", '{"to": "ann"}', "--title", "a mail", "--unique", "ann")
     assert (first["state"], first["payload"]) == ("queued", {"to": "ann"})
     assert shop.json("jobs", "add", "mail/send", '{"to": "bob"}', "--unique", "ann")["id"] == first["id"]
@@ -92,6 +96,7 @@ def test_jobs_that_no_worker_runs_are_listed_and_commanded(shop: Terminal) -> No
     done = shop.run("jobs", "drop", str(first["id"]), str(later), code=1)
     assert (done.stdout, done.stderr) == (f"dropped: {first['id']}\n", f"ended before, or unknown: {later}\n")
     assert [each["state"] for each in shop.json("jobs", "--all")["items"]] == ["dropped", "stopped"]
+    assert shop.json("jobs", "list", "--state", "all") == shop.json("jobs", "--all")
     again = shop.json("jobs", "retry", str(first["id"]))
     assert (again["payload"], again["title"]) == ({"to": "ann"}, first["title"])
 
@@ -99,6 +104,7 @@ def test_jobs_that_no_worker_runs_are_listed_and_commanded(shop: Terminal) -> No
 def test_queues_are_configured_suspended_and_watched(shop: Terminal) -> None:
     made = shop.json("jobs", "configure", "mails", "mail/**", "--parallel", "2", "--retries", "0")
     assert made["topics"] == ["mail/**"]
+    shop.run("jobs", "configure", "mails", "mail/**", "--compat", "--parallel", "2")
     shop.run("jobs", "add", "mail/send")
     assert shop.out("jobs", "suspend", "mails") == "mails is suspended\n"
     queues = {each["name"]: each for each in shop.json("jobs", "queues")}
@@ -121,8 +127,10 @@ def test_queues_are_configured_suspended_and_watched(shop: Terminal) -> None:
     assert {each["name"]: each["queued"] for each in shop.json("jobs", "queues")} == {"main": 1}
 
 
+@pytest.mark.proves("J99")
 def test_a_worker_runs_jobs_and_lets_those_that_run_end_when_it_is_stopped(shop: Terminal) -> None:
-    worker = start(shop, "--slots", "2")
+    port = free_port()
+    worker = start(shop, "--slots", "2", "--metrics-port", str(port))
     sent = shop.out("jobs", "add", "mail/send", '{"to": "ann"}', "--wait", "60")
     assert 'result: "sent to ann"' in sent
     refused = shop.run("jobs", "add", "refuse", "--wait", "60", "--json", code=1)
@@ -139,6 +147,11 @@ def test_a_worker_runs_jobs_and_lets_those_that_run_end_when_it_is_stopped(shop:
     until((shop.folder / "begun").exists)
     [running] = shop.json("jobs", "list", "--state", "active")["items"]
     assert running["worker"] == "one"
+    [listed] = shop.json("jobs", "workers")
+    with urlopen(f"http://127.0.0.1:{port}/metrics", timeout=DEADLINE_S) as answer:
+        assert 'callboard_jobs{queue="main",state="active"} 1\n' in answer.read().decode()
+    assert (listed["instance"], listed["slots"], listed["running"], listed["dispatches"]) == ("one", 2, 1, True)
+    assert "mail/send refuse wait/file" in shop.out("jobs", "workers")
     worker.send_signal(signal.SIGTERM)
     (shop.folder / "there").touch()
     worker.communicate(timeout=DEADLINE_S)
@@ -147,8 +160,9 @@ def test_a_worker_runs_jobs_and_lets_those_that_run_end_when_it_is_stopped(shop:
     assert shop.json("jobs", "show", str(running["id"]))["result"] == "seen"
     told = shop.out("log", "list", "--topic", "job")
     for words in (
-        "adds 1 of mail/send", "one: runs 2 at a time of mail/send, refuse, wait/file", "dispatches from now on",
-        f"leases {running['id']} to", f"has ended {running['id']}", f"stop {stopped}", "runs no more",
+        "adds 1 of mail/send", "one: runs 2 at a time of callboard/publish, mail/send, refuse, wait/file",
+        "dispatches from now on", f"leases {running['id']} to", f"has ended {running['id']}", f"stop {stopped}",
+        "runs no more",
     ):  # fmt: skip
         assert words in told
     assert "callboard.job" in shop.json("doctor")["topics"][-1]["topic"]
@@ -180,7 +194,12 @@ def test_jobs_are_added_and_run_on_kafka(newcomer: Terminal, place_on_kafka: tup
 
 
 def test_a_job_that_outlives_the_drain_is_given_back(shop: Terminal) -> None:
-    worker = start(shop, "--drain", "0.1")
+    with (shop.folder / "callboard.toml").open("a") as settings:
+        settings.write('[worker]\njobs = "shop:jobs"\ndrain_s = 0.1\ndeny = "mail/**"\n')
+    worker = start(shop, jobs=())
+    until(lambda: shop.json("jobs", "workers"))
+    [its] = shop.json("jobs", "workers")
+    assert (its["instance"], its["deny"]) == ("one", ["mail/**"])
     job = shop.json("jobs", "add", "wait/file", '"there"')["id"]
     until((shop.folder / "begun").exists)
     worker.send_signal(signal.SIGTERM)
@@ -199,10 +218,11 @@ def test_a_job_that_outlives_the_drain_is_given_back(shop: Terminal) -> None:
         (("jobs", "retry", "1"), "there is no such job"),
         (("jobs", "add", "a b"), "topic is 'a b', but should be words"),
         (("jobs", "add", "a", "{to: ann}"), "the payload is no JSON: Expecting property name"),
-        (("jobs", "list", "--state", "running"), "but should be"),
+        (("jobs", "list", "--state", "running"), "--state is 'running', but should be one of queued"),
         (("jobs", "configure", "mails"), "name the topics of the queue, or --remove it"),
         (("jobs", "configure", "mails", "a b"), "topics"),
         (("jobs", "ad"), "Did you mean 'add'"),
+        (("run", "worker"), "there is nothing to run; name a JobRegistry"),
         (("run", "worker", "shop:job"), "the jobs at 'shop:job' cannot be imported: AttributeError"),
         (("run", "worker", "shop:number"), "shop:number is 7; name a JobRegistry, or a dict of functions by topic"),
     ],
@@ -210,3 +230,29 @@ def test_a_job_that_outlives_the_drain_is_given_back(shop: Terminal) -> None:
 )
 def test_what_is_mistyped_is_refused(shop: Terminal, words: tuple[str, ...], text: str) -> None:
     assert text in shop.refused(*words)
+
+
+def test_many_jobs_are_found_and_commanded_at_once(shop: Terminal) -> None:
+    shop.run("jobs", "configure", "mails", "mail/*", "--rate", "5", "--period", "60")
+    ids = [shop.json("jobs", "add", "mail/send", f'{{"to": "ann", "size": {size}}}')["id"] for size in (1, 5, 9)]
+    after = shop.json("jobs", "add", "other", "--after", str(ids[0]), "--after", str(ids[1]))
+    assert (after["waits_for"], shop.json("jobs", "show", str(after["id"]))["after"]) == (2, ids[:2])
+    assert "waits for 2 jobs" in shop.out("jobs", "show", str(after["id"]))
+
+    def found(*words: str) -> list[int]:
+        return [each["id"] for each in shop.json("jobs", "list", *words)["items"]]
+
+    assert found("--queue", "mails", "--where", "size >= 5", "--where", "to=ann") == ids[1:]
+    assert found("--where", "to=bob") == []
+    assert "no condition" in shop.refused("jobs", "list", "--where", "size")
+    assert shop.out("jobs", "drop-all", "--topic", "mail/**", "--where", "size>5") == "dropped: 1\n"
+    assert "say which jobs" in shop.refused("jobs", "drop-all")
+    assert shop.json("jobs", "clear", "mails") == {"removed": 2}
+    assert found("--state", "history") == [after["id"], ids[2]]
+    assert shop.json("jobs", "retry-all", "--queue", "mails") == {"added_again": 0}
+    stats = shop.json("jobs", "stats")
+    assert (stats["total"]["dropped"], stats["queues"]["mails"]["queued"]) == (4, 0)
+    assert "topic mail/send" in shop.out("jobs", "stats")
+    plan = shop.json("jobs", "add", "mail/send", "--dry-run")
+    assert (plan["queue"], plan["rate"], plan["workers"], plan["refused"]) == ("mails", 5, [], "")
+    assert "refused: topic is" in shop.run("jobs", "add", "a b", "--dry-run", code=1).stdout

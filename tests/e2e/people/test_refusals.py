@@ -10,15 +10,22 @@ def test_a_missing_log_is_reported_and_not_created(newcomer):
     before = sorted(terminal.folder.rglob("*"))
     for words in (("publish", "./site"), ("run", "publisher"), ("run", "subscriber", "edge-1", "--into", "./out")):
         assert "there is no log at ./board.db yet; run `callboard init`, or add --create" in terminal.refused(*words)
-    for words in (("status",), ("queue", "edge-1"), ("errors",), ("log", "list"), ("delete", "/a"), ("test",),
-                  ("clear", "edge-1", "--yes")):
+    for words in (
+        ("status",),
+        ("queue", "edge-1"),
+        ("errors",),
+        ("log", "list"),
+        ("delete", "/a"),
+        ("test",),
+        ("clear", "edge-1", "--yes"),
+    ):
         assert "there is no log at ./board.db yet" in terminal.refused(*words)
     assert "there is no log" in terminal.run("doctor", code=1).stdout
     assert sorted(terminal.folder.rglob("*")) == before
 
 
 def test_the_error_for_a_typo_in_the_configuration_names_the_line_and_suggests_the_name(terminal):
-    (terminal.folder / "callboard.toml").write_text('[subscriber]\nmax_retrys = 3\n')
+    (terminal.folder / "callboard.toml").write_text("[subscriber]\nmax_retrys = 3\n")
     assert "callboard.toml:2: unknown key 'max_retrys' in [subscriber]; did you mean max_retries?" in terminal.refused(
         "status"
     )

@@ -17,6 +17,7 @@ import pytest
 import typer
 
 from callboard import Callboard
+from callboard.actors.jobs.jobs import At
 from callboard.cli.app import app
 from callboard.messages.distribution.package_event import PackageEvent, event_record
 from callboard.messages.distribution.topic_messages import (
@@ -32,7 +33,8 @@ from callboard.messages.distribution.topic_messages import (
     SubscriberConfiguration,
     ThrottledMessage,
 )
-from callboard.messages.event import Event
+from callboard.messages.event import Event, replaced
+from callboard.messages.events.event_messages import EventPublishedMessage, ListenerMark, ListenersMessage
 from callboard.messages.headers import new_record
 from callboard.messages.jobs.job_messages import (
     JobCommandMessage,
@@ -47,7 +49,7 @@ from callboard.messages.jobs.job_messages import (
     WorkerMessage,
 )
 from callboard.messages.record import NewRecord
-from callboard.messages.topics import CONTROL, SORTS, control_topic, job_topic
+from callboard.messages.topics import CONTROL, SORTS, broadcast_topic, control_topic, job_topic, listener_topic
 from callboard.messages.topology.cluster_state import ClusterSettings
 from callboard.messages.topology.control_messages import AdminMessage, JoinMessage, LeaveMessage, ProposeMessage
 from tests.warm_start import WarmStart
@@ -65,12 +67,14 @@ JOBS = "needs Java; shows what others wrote by the functions that the other comm
 NOTHING = {
     ("demo",): "makes a board of its own", ("chaos",): "makes a board of its own", ("migrate",): "shows no record",
     ("simulate",): "makes a board of its own", ("pipeline", "demo"): "makes a board of its own",
-    ("topology", "demo"): "makes a board of its own",
+    ("topology", "demo"): "makes a board of its own", ("jobs", "demo"): "makes a board of its own",
     ("pipeline", "rebuild"): JOBS, ("pipeline", "queue-at"): JOBS, ("pipeline", "audit"): JOBS,
     ("pipeline", "archive"): JOBS, ("pipeline", "collect"): JOBS, ("pipeline", "export"): JOBS,
     ("topology", "watch"): "runs on, and shows what `topology history` does",
     ("init",): "shows what the caller wrote", ("run", "subscriber"): "logs; see the tests of logging",
     ("run", "publisher"): "logs; see the tests of logging", ("run", "worker"): "logs; see the tests of logging",
+    ("run", "outbox"): "logs; see the tests of logging", ("outbox", "create"): "shows nothing of others",
+    ("outbox", "status"): "needs PostgreSQL",
 }  # fmt: skip
 """Commands that show nothing of others here, and why."""
 
@@ -79,13 +83,18 @@ SHOWING: dict[tuple[str, ...], list[tuple[str, ...]]] = {
     ("status",): [NONE, ("--json",), ("--needs",)],
     ("queue",): [("quiet",), ("quiet", "--json"), (SUBSCRIBER,), ("--cohort", "published", "--publisher", PUBLISHER)],
     ("errors",): [NONE, ("--json",), (SUBSCRIBER,)],
-    ("events",): [("--after", "-1"), ("--after", "-1", "--json"), ("--publisher", PUBLISHER)],
+    ("events", "packages"): [("--after", "-1"), ("--after", "-1", "--json"), ("--publisher", PUBLISHER)],
+    ("events", "publish"): [(EVIL,), ("a", EVIL), ("a", json.dumps({EVIL: EVIL})), ("a", json.dumps([EVIL]))],
+    ("events", "listen"): [("--name", ODD, "--oldest", "--limit", "1"), ("--oldest", "--limit", "1"), (EVIL,)],
+    ("events", "list"): [NONE, ("--json",), (EVIL,), ("--after", EVIL)],
+    ("events", "listeners"): [NONE, ("--json",)],
+    ("events", "forget"): [(ODD,), (EVIL,)],
     ("publisher-log",): [(PUBLISHER,), (PLAIN,), (PLAIN, "--details"), (PLAIN, "--json")],
     ("ready",): [("quiet",), (SUBSCRIBER,), ("quiet", "--json")],
     ("metrics",): [NONE],
     ("doctor",): [NONE, ("--all",), ("--json",)],
     ("explain",): [("quiet", "/a"), (SUBSCRIBER, PATH), ("quiet", "/a", "--json")],
-    ("log", "list"): [(*words, "--topic", topic) for topic in (*SORTS, CONTROL, "job")
+    ("log", "list"): [(*words, "--topic", topic) for topic in (*SORTS, CONTROL, "job", "broadcast", "listener")
                       for words in (NONE, ("--json",))],
     ("log", "grep"): [("INJ",), (EVIL,), ("INJ", "--json")],
     ("log", "show"): [(f"callboard.{topic}@1", *words) for topic in SORTS
@@ -118,8 +127,15 @@ SHOWING: dict[tuple[str, ...], list[tuple[str, ...]]] = {
     ("topology", "configure"): [("--gap-ms", "4000"), ("--gap-ms", "9000")],
     ("jobs", "list"): [NONE, ("--all",), ("--all", "--json")],
     ("jobs", "show"): [("1024",), ("1025",), ("1024", "--json")],
+    ("jobs", "history"): [("1024",), ("1024", "--json"), ("7",)],
+    ("jobs", "events"): [("--once",), ("--once", "--json"), ("--once", "--topic", EVIL), ("--once", "--after", EVIL)],
     ("jobs", "queues"): [NONE, ("--json",)],
     ("jobs", "watch"): [("--once",)],
+    ("jobs", "workers"): [NONE, ("--json",)],
+    ("jobs", "stats"): [NONE, ("--json",)],
+    ("jobs", "drop-all"): [("--queue", EVIL), ("--topic", EVIL), ("--where", EVIL)],
+    ("jobs", "retry-all"): [("--queue", ODD), ("--where", EVIL)],
+    ("jobs", "clear"): [(ODD,), (EVIL,)],
     ("jobs", "add"): [("a", EVIL), (EVIL,), ("a", "1", "--unique", ODD), ("a", "--title", EVIL)],
     ("jobs", "stop"): [("1025", "--reason", EVIL, "--author", EVIL)],
     ("jobs", "drop"): [("1024",)],
@@ -127,6 +143,12 @@ SHOWING: dict[tuple[str, ...], list[tuple[str, ...]]] = {
     ("jobs", "suspend"): [(EVIL,), (ODD,), (ODD, "--json")],
     ("jobs", "resume"): [(EVIL,), (ODD,)],
     ("jobs", "configure"): [(ODD, "a"), (EVIL, "a"), ("x", EVIL)],
+    ("schedules", "list"): [NONE, ("--json",), ("--topic", EVIL)],
+    ("schedules", "next"): [(ODD,), (EVIL,)],
+    ("schedules", "set"): [(ODD, "a", "--every", "9"), (EVIL, "a", "--every", "9"), ("x", EVIL, "--every", "9"),
+                           ("x", "a", "--at", EVIL), ("x", "a", "--cron", EVIL), ("x", "a", "--cron", "0 * * * *",
+                           "--zone", EVIL), (ODD, "a", "--every", "9", "--json")],
+    **{("schedules", name): [(ODD,), (EVIL,)] for name in ("run", "suspend", "resume", "remove")},
     **{("archive", name): [("--archive", EVIL)] for name in ("run", "status", "verify", "compact", "restore")},
 }  # fmt: skip
 
@@ -159,11 +181,17 @@ def messages(log_id: str) -> Iterator[tuple[str, Event]]:
                 subscriber_instance=ODD, subscriber=name, publisher=PUBLISHER, offset=1 + number, status=status,
                 reason=f"because {EVIL}", attempts=3, package_id=ODD, sequence=number + 1, time_ns=now_ns,
             )  # fmt: skip
-        yield "discovery", LogMessage(
-            publisher=PLAIN, subscriber_instance=ODD, subscriber=name, message=EVIL, stacktrace=f"{EVIL}\n{EVIL}"
+        yield (
+            "discovery",
+            LogMessage(
+                publisher=PLAIN, subscriber_instance=ODD, subscriber=name, message=EVIL, stacktrace=f"{EVIL}\n{EVIL}"
+            ),
         )
-    yield "discovery", ThrottledMessage(
-        publisher=PUBLISHER, publisher_instance=ODD, subscriber=SUBSCRIBER, backlog=9, waiting=1, time_ns=now_ns
+    yield (
+        "discovery",
+        ThrottledMessage(
+            publisher=PUBLISHER, publisher_instance=ODD, subscriber=SUBSCRIBER, backlog=9, waiting=1, time_ns=now_ns
+        ),
     )
     yield "command", CommandMessage(
         subscriber_instance=ODD, subscriber="quiet", publisher=PUBLISHER, command_id=ODD, author=EVIL, reason=EVIL,
@@ -210,18 +238,27 @@ async def write(folder: Path) -> None:
         topics, log = board.settings.topics, board.log
         log_id = await log.identity(topics.package)
         for number, (topic, message) in enumerate(messages(log_id)):
-            record = new_record(
-                message, record_id=f"{number}{EVIL}", time_ns=time.time_ns(), producer=EVIL, cause=EVIL
-            )
+            record = new_record(message, record_id=f"{number}{EVIL}", time_ns=time.time_ns(), producer=EVIL, cause=EVIL)
             await log.append(getattr(topics, topic), [record])
         await log.ensure(control_topic())
         for member_event in cluster():
             record = new_record(member_event, record_id=EVIL, time_ns=time.time_ns(), producer=EVIL)
             await log.append(control_topic(), [record, NewRecord(payload=b"", headers=(("type", ODD),))])
         await log.ensure(job_topic())
-        for message in jobs():
-            record = new_record(message, record_id=EVIL, time_ns=time.time_ns(), producer=EVIL)
+        for said in jobs():
+            its: Event = said
+            if isinstance(said, JobsEndedMessage):
+                [leased] = await log.read(job_topic(), 4, 1)
+                its = replaced(said, leases=(At(4, leased.time_ns // 1_000_000).lease,))
+            record = new_record(its, record_id=EVIL, time_ns=time.time_ns(), producer=EVIL)
             await log.append(job_topic(), [record])
+        mark = ListenerMark(name=ODD, topics=(ODD,), log_id=ODD, reason=EVIL, attempts=1, given_up=1)
+        published = EventPublishedMessage(
+            topic="a", properties=json.dumps({EVIL: EVIL}).encode(), instance=ODD, incarnation=ODD
+        )
+        for topic, message in ((broadcast_topic(), published), (listener_topic(), ListenersMessage(marks=(mark,)))):
+            await log.ensure(topic)
+            await log.append(topic, [new_record(message, record_id=EVIL, time_ns=time.time_ns(), producer=EVIL)])
         event = PackageEvent(
             kind="failed", publisher=PUBLISHER, package_id=ODD, deep_paths=(PATH,), paths=(PATH,), offset=1,
             dedup_key=ODD, log_id=log_id, time_ns=time.time_ns(), user=EVIL, subscriber=SUBSCRIBER, outcome="REMOVED",

@@ -26,9 +26,12 @@ ENVELOPE = Envelope(
 
 
 def cluster(name: str, *path: str) -> AnnouncedCluster:
-    members = AnnouncedInstance(
-        instance=path[0], incarnation="1", is_leader=True, tags=("web",), properties=(("zone", "east"),)
-    ), AnnouncedInstance(instance=f"{name}-9", incarnation="2", draining=True)
+    members = (
+        AnnouncedInstance(
+            instance=path[0], incarnation="1", is_leader=True, tags=("web",), properties=(("zone", "east"),)
+        ),
+        AnnouncedInstance(instance=f"{name}-9", incarnation="2", draining=True),
+    )
     return AnnouncedCluster(
         cluster_id=name, log_id=f"log-{name}", epoch=7, leader_epoch=3, settled=True, instances=members, path=path
     )

@@ -24,9 +24,7 @@ from callboard.pipeline.run import Run
 PACKAGES = 60
 STATUSES = 7
 TOPICS = ("callboard.package", "callboard.status")
-STATUS = PackageStatusMessage(
-    subscriber_instance="i", subscriber="s", publisher="p", offset=1, status=Status.IMPORTED
-)
+STATUS = PackageStatusMessage(subscriber_instance="i", subscriber="s", publisher="p", offset=1, status=Status.IMPORTED)
 
 
 def package(number: int) -> NewRecord:

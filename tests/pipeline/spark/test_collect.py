@@ -135,9 +135,7 @@ def fill(board: Board) -> set[int]:
 
 @pytest.mark.timeout(600)
 @pytest.mark.proves("F22", "F23")
-def test_unused_blobs_are_removed_after_a_grace_period_unless_they_are_used_again(
-    board, monkeypatch
-):
+def test_unused_blobs_are_removed_after_a_grace_period_unless_they_are_used_again(board, monkeypatch):
     needed = fill(board)
     board.put(*range(BLOBS - 1))
     board.now_ns += 2 * DAY_NS

@@ -132,9 +132,7 @@ def dies_after(patch: pytest.MonkeyPatch, steps: int) -> None:
 
 
 @pytest.mark.timeout(900)
-def test_an_export_killed_between_any_two_steps_ships_every_package_once_and_completes_the_tree(
-    site, monkeypatch
-):
+def test_an_export_killed_between_any_two_steps_ships_every_package_once_and_completes_the_tree(site, monkeypatch):
     plant(site.source)
     (site.folder / "other").mkdir()
     (site.folder / "other" / "not-in-the-tree").write_text("old")

@@ -24,9 +24,7 @@ pytestmark = pytest.mark.s3
 CONTENTS = [b"%d" % number for number in range(30)]
 DIGESTS = {hashlib.sha256(content).digest(): content for content in CONTENTS}
 FUTURE_NS = 2**62
-STATUS = PackageStatusMessage(
-    subscriber_instance="i", subscriber="s", publisher="p", offset=1, status=Status.IMPORTED
-)
+STATUS = PackageStatusMessage(subscriber_instance="i", subscriber="s", publisher="p", offset=1, status=Status.IMPORTED)
 
 
 @pytest.fixture(scope="module")

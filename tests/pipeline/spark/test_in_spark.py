@@ -15,9 +15,7 @@ COUNT = 3000
 DEADLINE_S = 120.0
 POLL_S = 0.02
 
-STATUS = PackageStatusMessage(
-    subscriber_instance="i", subscriber="s", publisher="p", offset=1, status=Status.IMPORTED
-)
+STATUS = PackageStatusMessage(subscriber_instance="i", subscriber="s", publisher="p", offset=1, status=Status.IMPORTED)
 
 
 @pytest.fixture
@@ -81,9 +79,7 @@ def test_a_table_is_complete_even_if_its_readers_are_killed(spark, options, tmp_
 
 
 @pytest.mark.proves("W3")
-def test_a_stream_overtaken_by_retention_stops_with_an_error(
-    spark, options, sqlite_log, tmp_path, awaited
-):
+def test_a_stream_overtaken_by_retention_stops_with_an_error(spark, options, sqlite_log, tmp_path, awaited):
     from callboard.pipeline.failure import explained
 
     def run(**more: str) -> None:

@@ -20,9 +20,7 @@ from callboard.pipeline.archive import archiver
 from callboard.pipeline.run import Output, Report, Run
 
 COUNT = 300
-STATUS = PackageStatusMessage(
-    subscriber_instance="i", subscriber="s", publisher="p", offset=1, status=Status.IMPORTED
-)
+STATUS = PackageStatusMessage(subscriber_instance="i", subscriber="s", publisher="p", offset=1, status=Status.IMPORTED)
 DYING = Path(__file__).with_name("dying_driver.py")
 
 

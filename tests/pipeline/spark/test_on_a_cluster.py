@@ -114,6 +114,7 @@ def test_the_cron_job_runs_an_existing_command():
     pipeline = typer.main.get_command(app).commands["pipeline"]
     pipeline.commands[name].make_context(name, words)
     assert {mount["name"] for mount in container["volumeMounts"]} == {volume["name"] for volume in pod["volumes"]}
-    assert "COPY deploy/spark/submit.sh deploy/spark/job.py deploy/spark/spark.properties" in (
-        DEPLOY / "Dockerfile"
-    ).read_text()
+    assert (
+        "COPY deploy/spark/submit.sh deploy/spark/job.py deploy/spark/spark.properties"
+        in (DEPLOY / "Dockerfile").read_text()
+    )

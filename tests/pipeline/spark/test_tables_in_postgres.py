@@ -52,9 +52,7 @@ def database(server, postgres_log):
     asyncio.run(drop())
 
 
-def test_a_publication_killed_at_any_table_leaves_all_old_tables_and_is_done_once(
-    database, tmp_path, dies_before
-):
+def test_a_publication_killed_at_any_table_leaves_all_old_tables_and_is_done_once(database, tmp_path, dies_before):
     first, second = a_run(tmp_path / "1", 1), a_run(tmp_path / "2", 2)
     assert publish(database, first, Reach("log", 10))
     step = 1

@@ -170,9 +170,7 @@ def test_a_small_blob_corrupted_on_disk_is_replaced(tmp_path: Path) -> None:
     assert blob.read_bytes() == b"content"
 
 
-def test_a_blob_stored_by_another_user_can_be_put_again(
-    ordinary_path: Path
-) -> None:
+def test_a_blob_stored_by_another_user_can_be_put_again(ordinary_path: Path) -> None:
     ordinary_path.chmod(0o777)
     assert put(FolderBlobStore(ordinary_path))
     before = (ordinary_path / KEY).stat().st_uid

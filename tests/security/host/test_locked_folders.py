@@ -24,7 +24,6 @@ from tests.ordinary_user import as_ordinary_user
 MODES = (0o000, 0o111, 0o444, 0o555, 0o077, 0o100, 0o500, 0o300)
 
 
-
 class Tree:
     """A source with these folders, and a file in each."""
 
@@ -64,9 +63,7 @@ def modes(place: Path) -> set[int]:
 
 
 @pytest.mark.parametrize("mode", MODES, ids="{:03o}".format)
-def test_a_package_cannot_lock_a_subscriber_out_of_its_target(
-    mode: int, ordinary_path: Path
-) -> None:
+def test_a_package_cannot_lock_a_subscriber_out_of_its_target(mode: int, ordinary_path: Path) -> None:
     place = ordinary_path / "target"
 
     def body() -> None:
@@ -81,9 +78,7 @@ def test_a_package_cannot_lock_a_subscriber_out_of_its_target(
 
 
 @pytest.mark.parametrize("mode", MODES, ids="{:03o}".format)
-def test_a_folder_that_locks_its_owner_out_is_unlocked_by_the_next_change(
-    mode: int, ordinary_path: Path
-) -> None:
+def test_a_folder_that_locks_its_owner_out_is_unlocked_by_the_next_change(mode: int, ordinary_path: Path) -> None:
     place = ordinary_path / "target"
 
     def body() -> None:
@@ -102,9 +97,7 @@ def test_a_folder_that_locks_its_owner_out_is_unlocked_by_the_next_change(
     as_ordinary_user(body)
 
 
-def test_the_error_for_an_unreadable_target_says_what_to_run(
-    ordinary_path: Path
-) -> None:
+def test_the_error_for_an_unreadable_target_says_what_to_run(ordinary_path: Path) -> None:
     (place := ordinary_path / "target").mkdir()
     os.chown(place, ordinary_path.stat().st_uid, -1)
     place.chmod(0)
@@ -119,9 +112,7 @@ def test_the_error_for_an_unreadable_target_says_what_to_run(
 
 
 @pytest.mark.parametrize("locked", ["folder", "log"])
-def test_init_in_a_locked_folder_says_what_to_do(
-    locked: str, ordinary_path: Path
-) -> None:
+def test_init_in_a_locked_folder_says_what_to_do(locked: str, ordinary_path: Path) -> None:
     (place := ordinary_path / "place").mkdir()
     os.chown(place, ordinary_path.stat().st_uid, -1)
     place.chmod(0)

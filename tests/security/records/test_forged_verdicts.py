@@ -113,9 +113,7 @@ def test_a_failure_at_a_package_that_does_not_exist_is_not_shown(board: StatusBo
 
 @pytest.mark.parametrize("sequence", [HUGE, MAX, 5])
 @pytest.mark.parametrize("time_ns", [None, HUGE, MAX])
-def test_no_forged_number_or_time_hides_later_failures(
-    board: StatusBoard, sequence: int, time_ns: int | None
-) -> None:
+def test_no_forged_number_or_time_hides_later_failures(board: StatusBoard, sequence: int, time_ns: int | None) -> None:
     for _ in range(5):
         board.package()
     tell(board, 1, 1, Status.REMOVED_FAILED)

@@ -196,7 +196,7 @@ def test_an_announcement_dated_ahead_counts_no_longer_than_any_other(on_board: C
 
 
 def test_commands_that_another_repository_claims_to_have_carried_out_are_kept(
-    on_board: Callable[[Scenario], None]
+    on_board: Callable[[Scenario], None],
 ) -> None:
     async def scenario(board: Board) -> None:
         command = CommandMessage(subscriber_instance="true", subscriber="edge", clear=ClearCommand(offset=9))
@@ -230,7 +230,7 @@ def test_an_archive_that_claims_more_than_there_is_removes_nothing(on_board: Cal
 
 
 def test_an_archive_announcement_dated_ahead_does_not_block_trims_for_ever(
-    on_board: Callable[[Scenario], None]
+    on_board: Callable[[Scenario], None],
 ) -> None:
     async def scenario(board: Board) -> None:
         now_ns, board.now_ns = board.now_ns, START_NS + 10_000 * DAY_NS

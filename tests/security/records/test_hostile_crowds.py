@@ -176,9 +176,7 @@ def test_sizes_that_no_package_can_have_do_not_overflow_the_total() -> None:
 
 def test_a_page_of_packages_with_countless_paths_is_short_and_its_agent_in_processes_survives(tmp_path: Path) -> None:
     async def scenario() -> None:
-        async with asyncio.timeout(120), Callboard(
-            "sqlite:///./board.db", base=tmp_path, runtime="processes"
-        ) as board:
+        async with asyncio.timeout(120), Callboard("sqlite:///./board.db", base=tmp_path, runtime="processes") as board:
             agent = await board.context.viewer()
             topics = board.settings.topics
             paths = tuple(f"/{number:09}" for number in range(150_000))

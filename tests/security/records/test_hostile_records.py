@@ -126,9 +126,7 @@ def test_a_command_whose_id_fits_no_header_ends_no_agent(
 
 @hostile_texts
 @pytest.mark.parametrize("field", ["package_id", "publisher"])
-def test_a_package_whose_names_fit_no_header_counts_as_damaged(
-    text: str, field: str, tmp_path: Path
-) -> None:
+def test_a_package_whose_names_fit_no_header_counts_as_damaged(text: str, field: str, tmp_path: Path) -> None:
     async def scenario() -> None:
         async with (
             Callboard("sqlite:///./board.db", base=tmp_path, publishing=EVERYTHING) as board,

@@ -1,150 +1,90 @@
-"""Workers in virtual time: under all faults, jobs end once, and limits and lanes hold.
+"""Workers and their jobs in virtual time; see ``callboard.testing.simulation.jobs``.
 
-More seeds: ``CALLBOARD_SEEDS=0:500``. Replay one with ``CALLBOARD_SEEDS=17``.
+More seeds: ``callboard simulate --jobs --seeds 2000``. A failure says what replays it.
 """
 
-import os
-from collections.abc import Iterable
-from typing import Any
+from pathlib import Path
 
 import pytest
+from typer.testing import CliRunner
 
-from callboard.actors.core.decision import After, Done, Effect, Failed, Input, Moment, Origin
-from callboard.actors.core.effects import Append
-from callboard.actors.jobs.jobs import Jobs
-from callboard.actors.jobs.worker import dispatching
-from callboard.actors.jobs.worker.dispatcher import DUE, Dispatcher
-from callboard.actors.jobs.worker.dispatching import Dispatching
-from callboard.actors.jobs.worker.reporter import Reporter
-from callboard.board.jobs import worker as worker_module
-from callboard.board.jobs.worker import Worker
-from callboard.messages.event import Event, replaced
-from callboard.messages.jobs.job_mail import WorkerReport
-from callboard.messages.jobs.job_messages import JobsLeasedMessage
-from tests.simulation.jobs.history import CALM_S, History, outcome
+from callboard.actors.jobs.jobs import At, Jobs
+from callboard.actors.jobs.rules.reducer import apply
+from callboard.actors.runtime.simulated.simulated import Simulation
+from callboard.cli.app import app
+from callboard.cli.simulate import kept
+from callboard.cli.terminal.exit_codes import OK
+from callboard.messages.jobs.job_messages import JOB_MESSAGES
+from callboard.messages.jobs.limits import check_message
+from callboard.messages.reading import Unread, read
+from callboard.testing.simulation.engine.shrink import shrink
+from callboard.testing.simulation.jobs.plan import TROUBLES, plan
+from callboard.testing.simulation.jobs.run import run, run_seed
+from callboard.testing.simulation.jobs.scene import Scene
+from callboard.testing.simulation.jobs.workers import Workers
+from callboard.testing.simulation.planted import JOB_BUGS, hunt, planted
+from tests.unit.actors.jobs.plain_jobs import PlainJobs
 
-FIRST, _, END = os.environ.get("CALLBOARD_SEEDS", "0:6").partition(":")
-SEEDS = range(int(FIRST), int(END or int(FIRST) + 1))
-
-
-@pytest.mark.parametrize("seed", SEEDS)
-def test_all_jobs_end_once_whatever_happens_to_the_workers(seed: int) -> None:
-    assert not outcome(seed)
-
-
-def test_workers_go_on_when_the_topic_of_jobs_was_replaced() -> None:
-    history = History(1)
-    fleet = history.fleet
-    try:
-        for name in "xy":
-            fleet.start(name, 2)
-        for _ in range(10):
-            history.add()
-        fleet.simulation.run_for(0.5)
-        assert not fleet.simulation.run(history.all_ended())
-
-        fleet.replace_topic()
-        history.forget()
-        fleet.simulation.run_for(30)
-        history.add()
-        fleet.simulation.run_until(history.all_ended, CALM_S)
-        assert not fleet.failures()
-    finally:
-        fleet.close()
+KEPT = Path(__file__).with_name("seeds.txt")
+QUICK_BUGS = {
+    "a worker forgets what it has reported": range(20),
+    "reports that failed are lost": range(20),
+    "there is no order": range(20),
+}
+"""Bugs, and seeds that find them. ``callboard simulate --jobs --planted`` hunts for all from the first seed on."""
 
 
-# Planted bugs.
-
-Plant = pytest.MonkeyPatch
-
-
-def leases_by_an_old_plan(plant: Plant) -> None:
-    def old(**its: Any) -> JobsLeasedMessage:
-        return JobsLeasedMessage(**its | {"read_to": 1 << 60} if "jobs" in its else its)
-
-    plant.setattr(dispatching, "JobsLeasedMessage", old)
+@pytest.mark.proves("J9", "J43", "J63", "J64", "J65", "J66", "J67", "J68")
+@pytest.mark.parametrize("seed", sorted({*kept(KEPT), *range(6)}))
+def test_all_jobs_end_as_they_should_whatever_happens(seed: int) -> None:
+    outcome = run_seed(seed)
+    assert outcome.violation is None, outcome.story
 
 
-def forgets_what_it_has_reported(plant: Plant) -> None:
-    say = Worker._say
-
-    async def forgetful(self: Worker, report: WorkerReport) -> None:
-        await say(self, report)
-        for job in report.ended.jobs if report.ended else ():
-            self._known.pop(job, None)
-
-    plant.setattr(Worker, "_say", forgetful)
-
-
-def is_told_of_the_cluster_once(plant: Plant) -> None:
-    plant.setattr(worker_module, "WAIT_MS", 10**9)
-
-
-def keeps_those_that_have_left(plant: Plant) -> None:
-    messages = Dispatching._messages
-
-    def blind(self: Dispatching, now: Moment) -> tuple[Event, ...]:
-        self.told = replaced(self.told, members=tuple(self._jobs.workers))
-        return messages(self, now)
-
-    plant.setattr(Dispatching, "_messages", blind)
+def test_the_plain_rules_have_the_same_jobs_in_the_end() -> None:
+    with Simulation(4) as simulation:
+        scene = Scene(plan(4), Workers(simulation, 4))
+        scene.play()
+        plain, jobs = PlainJobs(), Jobs()
+        for record in scene.witness.records(0):
+            message = read(record, JOB_MESSAGES, check_message)
+            assert not isinstance(message, Unread)
+            plain.see(record.offset, record.time_ns // 1_000_000, message)
+            apply(jobs, At(record.offset, record.time_ns // 1_000_000), message)
+        assert plain.jobs
+        assert {job: jobs.state_of(job) for job in plain.jobs} == {job: its.state for job, its in plain.jobs.items()}
 
 
-def forgets_plans_that_failed(plant: Plant) -> None:
-    def end(self: Dispatching) -> None:
-        self._planned, self._saying, self._offset = [], (), -1
-
-    plant.setattr(Dispatching, "_end", end)
+def test_the_seeds_are_of_every_sort() -> None:
+    assert {plan(seed).called for seed in range(100)} == set(TROUBLES)
 
 
-def wakes_without_end(plant: Plant) -> None:
-    dispatch = Dispatcher._dispatch
-
-    def restless(self: Dispatcher, now: Moment) -> Iterable[Effect]:
-        yield from dispatch(self, now)
-        if self._jobs.waiting.next_due_ms is not None:
-            yield After(DUE, 0.0)
-
-    plant.setattr(Dispatcher, "_dispatch", restless)
+def test_the_same_seed_is_the_same_history() -> None:
+    assert run_seed(1).trace == run_seed(1).trace != run_seed(2).trace
 
 
-def drops_reports_that_failed(plant: Plant) -> None:
-    receive = Reporter.receive
-
-    def careless(self: Reporter, message: Input, origin: Origin, now: Moment) -> Iterable[Effect]:
-        match message:
-            case Failed(Append() as effect):
-                message = Done(effect, (1,))
-        return receive(self, message, origin, now)
-
-    plant.setattr(Reporter, "receive", careless)
+@pytest.mark.parametrize("bug", QUICK_BUGS)
+def test_a_planted_bug_is_found(bug: str) -> None:
+    assert hunt(bug, run_seed, QUICK_BUGS[bug]).seeds
 
 
-def knows_no_order(plant: Plant) -> None:
-    plant.setattr(Jobs, "lane_of", lambda *_: "")
+def test_a_shorter_history_is_found_and_told_with_what_replays_it() -> None:
+    bug = "there is no order"
+    seed = hunt(bug, run_seed, QUICK_BUGS[bug]).seeds - 1
+    with planted(bug):
+        found = run_seed(seed)
+        shorter = shrink(run, found, runs_max=12)
+    assert found.violation is not None
+    assert shorter.violation is not None
+    assert len(shorter.plan.acts) < len(found.plan.acts)
+    assert shorter.plan.command.startswith(f"callboard simulate --jobs --seed {seed} --acts ")
 
 
-def counts_nothing(plant: Plant) -> None:
-    def count(*_: Any) -> None:
-        pass
+def test_the_command_runs_jobs() -> None:
+    done = CliRunner().invoke(app, ["simulate", "--jobs", "--seeds", "1", "--processes", "1"])
+    assert done.exit_code == OK
+    assert "0 seeds of 1 found something wrong" in done.output
 
-    plant.setattr(Jobs, "_count", count)
 
-
-@pytest.mark.parametrize(
-    ("bug", "seeds"),
-    [
-        (leases_by_an_old_plan, range(60, 80)),
-        (forgets_what_it_has_reported, range(10, 20)),
-        (is_told_of_the_cluster_once, range(10)),
-        (keeps_those_that_have_left, range(10)),
-        (forgets_plans_that_failed, range(10)),
-        (wakes_without_end, range(10)),
-        (drops_reports_that_failed, range(10)),
-        (knows_no_order, range(10)),
-        (counts_nothing, range(10)),
-    ],
-)
-def test_a_planted_bug_is_found(bug: Any, seeds: range, monkeypatch: pytest.MonkeyPatch) -> None:
-    bug(monkeypatch)
-    assert any(outcome(seed) for seed in seeds)
+def test_there_are_bugs_in_the_rules_and_in_the_workers() -> None:
+    assert len(JOB_BUGS) >= 15

@@ -262,9 +262,7 @@ def test_an_append_fails_and_does_not_hang_if_the_lock_cannot_be_opened(tmp_path
     asyncio.run(scenario())
 
 
-def test_a_trim_shrinks_the_file(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_trim_shrinks_the_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(retention, "SPARE_PAGES", 100)
 
     async def scenario() -> None:

@@ -82,9 +82,7 @@ async def take(board: Callboard, count: int, **how: Any) -> list[BoardEvent]:
 
 
 @pytest.mark.proves("F11", "F12", "F15", "F25", "F26")
-def test_every_kind_of_request_carries_its_user_metadata_and_recipients(
-    tmp_path: Path, site: Path
-) -> None:
+def test_every_kind_of_request_carries_its_user_metadata_and_recipients(tmp_path: Path, site: Path) -> None:
     async def work() -> None:
         async with Callboard("memory:", base=tmp_path) as board:
             of = board.publisher("site")

@@ -11,7 +11,7 @@ import callboard
 from callboard.board.publisher import Publisher as AsyncPublisher
 from callboard.board.subscriber import Subscriber as AsyncSubscriber
 from callboard.errors import ConfigError
-from callboard.sync import Callboard, LeaderLease, Member, Publisher, Subscriber, Topology
+from callboard.sync import BoardJobs, Callboard, LeaderLease, Member, Publisher, Subscriber, Topology, Worker
 from tests.refused import refused
 
 
@@ -87,6 +87,8 @@ def test_a_board_can_be_opened_again_but_not_twice_at_once(tmp_path, site, log):
         (Member, callboard.Member),
         (LeaderLease, callboard.LeaderLease),
         (Topology, callboard.Topology),
+        (BoardJobs, callboard.BoardJobs),
+        (Worker, callboard.Worker),
     ],
 )
 def test_the_synchronous_api_has_every_method_with_its_signature_and_docstring(twin, asynchronous):
@@ -101,5 +103,7 @@ INTERNAL = {
     (Callboard, "close"),
     (Callboard, "ensure_topics"),
     (Publisher, "start"),
+    (BoardJobs, "add_within"),  # takes another sort of connection
+    (BoardJobs, "add_all_within"),
 }
 """What an asynchronous board has for its own parts, and what ``with`` does."""

@@ -54,7 +54,8 @@ def test_help_is_plain_text_and_complete(capsys):
     assert "Options of every command:" in output
 
 
-OWN_BOARD = {("demo",), ("chaos",), ("simulate",), ("pipeline", "demo"), ("topology", "demo")}
+OWN_BOARD = {("demo",), ("chaos",), ("simulate",), ("pipeline", "demo"), ("topology", "demo"),
+             ("jobs", "demo")}
 """They make a board of their own, and so need no configuration."""
 
 

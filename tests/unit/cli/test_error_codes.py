@@ -32,7 +32,7 @@ def test_error_codes_are_kept_between_processes():
 
 def test_every_refusal_code_is_used_and_documented():
     page = (ROOT / "docs" / "reference.md").read_text(encoding="utf-8")
-    described = DESCRIBED.findall(page[page.index("### Codes of errors"): page.index("## States")])
+    described = DESCRIBED.findall(page[page.index("### Codes of errors") : page.index("## States")])
     assert sorted(described) == sorted([*get_args(RefusalCode), "root_filled"])
     texts = [path.read_text(encoding="utf-8") for path in (ROOT / "callboard").rglob("*.py")]
     given = {code for text in texts for code in GIVEN.findall(text)}

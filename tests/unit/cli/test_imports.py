@@ -62,10 +62,18 @@ def test_the_status_imports_only_what_it_needs(tmp_path):
     assert tops(modules) & {"attr", "pydantic", "structlog"} == set()
     assert "importlib.metadata" not in modules
     assert set() == {name for name in modules if name.startswith("thespian.system.transport.") or "multiproc" in name}
-    without = ("callboard.testing", "callboard.pipeline", "callboard.archive", "callboard.actors.runtime.simulated",
-               "callboard.actors.runtime.processes", "callboard.cli.chaos", "callboard.cli.demo",
-               "callboard.actors.subscriber.importing.importer", "callboard.board.read.explaining",
-               "callboard.board.care.verifying")
+    without = (
+        "callboard.testing",
+        "callboard.pipeline",
+        "callboard.archive",
+        "callboard.actors.runtime.simulated",
+        "callboard.actors.runtime.processes",
+        "callboard.cli.chaos",
+        "callboard.cli.demo",
+        "callboard.actors.subscriber.importing.importer",
+        "callboard.board.read.explaining",
+        "callboard.board.care.verifying",
+    )
     assert {name for name in modules if name.startswith(without)} == set()
 
 

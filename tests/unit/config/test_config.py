@@ -31,9 +31,7 @@ def test_without_any_source_everything_has_its_default(tmp_path):
 def test_the_environment_overrides_the_file_and_a_flag_overrides_both(tmp_path):
     text = '[subscriber]\nmax_retries = 1\neditable = true\n[logging]\nlevel = "error"\n'
     flag = Value(("subscriber", "max_retries"), 3, "--max-retries")
-    found = loaded(
-        tmp_path, text, flag, CALLBOARD_SUBSCRIBER__MAX_RETRIES="2", CALLBOARD_LOGGING__LEVEL="debug"
-    )
+    found = loaded(tmp_path, text, flag, CALLBOARD_SUBSCRIBER__MAX_RETRIES="2", CALLBOARD_LOGGING__LEVEL="debug")
     assert (found.config.subscriber.max_retries, found.config.subscriber.editable) == (3, True)
     assert found.config.logging.level == "debug"
     origins = {".".join(value.key): value.origin for value in found.origins()}
@@ -173,8 +171,14 @@ def test_a_misspelt_variable_is_refused_with_a_suggestion(tmp_path, name, meant)
 
 @pytest.mark.parametrize(
     "name",
-    ["CALLBOARD_SERVICE_HOST", "CALLBOARD_SERVICE_PORT_HTTP", "CALLBOARD_PORT", "CALLBOARD_PORT_80_TCP_ADDR",
-     "CALLBOARD_CONFIG", "CALLBOARD_HOME"],
+    [
+        "CALLBOARD_SERVICE_HOST",
+        "CALLBOARD_SERVICE_PORT_HTTP",
+        "CALLBOARD_PORT",
+        "CALLBOARD_PORT_80_TCP_ADDR",
+        "CALLBOARD_CONFIG",
+        "CALLBOARD_HOME",
+    ],
 )
 def test_unrelated_variables_are_ignored(tmp_path, name):
     assert {value.origin for value in loaded(tmp_path, "", **{name: "x"}).origins()} == {"default"}

@@ -44,8 +44,11 @@ def test_any_name_can_be_written(tmp_path, name):
 
 @pytest.mark.parametrize(
     "text",
-    ['publishers = {main = {sources = {"./a" = "/a"}}}\n', '[publishers.main]\nsources = {"./a" = "/a"}\n',
-     '[publishers]\nmain.sources = {"./a" = "/a"}\n'],
+    [
+        'publishers = {main = {sources = {"./a" = "/a"}}}\n',
+        '[publishers.main]\nsources = {"./a" = "/a"}\n',
+        '[publishers]\nmain.sources = {"./a" = "/a"}\n',
+    ],
 )
 def test_a_file_in_another_style_is_left_alone_and_the_line_to_add_is_shown(tmp_path, text):
     file = said(tmp_path, text)
@@ -80,7 +83,7 @@ def test_a_source_in_the_file_is_identified_by_its_path_relative_to_the_file(tmp
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ('[publishers.main.sources]\n"./a" = "a"\n', 'callboard.toml:2: publishers.main.sources../a is'),
+        ('[publishers.main.sources]\n"./a" = "a"\n', "callboard.toml:2: publishers.main.sources../a is"),
         ("[publishers.main]\nsuorces = {}\n", "did you mean sources"),
         ('[publishers.main]\nsources = "x"\n', "should be"),
         ('publishers = "x"\n', "should be a section"),

@@ -125,9 +125,7 @@ class Blobs:
         pass
 
 
-def pack_bytes(
-    roots: Iterable[tuple[str, bool]], entries: Iterable[ManifestEntry], contents: bytes = b""
-) -> bytes:
+def pack_bytes(roots: Iterable[tuple[str, bool]], entries: Iterable[ManifestEntry], contents: bytes = b"") -> bytes:
     roots, entries = list(roots), list(entries)
     manifest = b"".join([encode_root(*root) for root in roots] + [entry.encode() for entry in entries])
     return Header(len(manifest), len(contents), len(roots), len(entries)).encode() + manifest + contents

@@ -85,9 +85,7 @@ def test_a_target_has_only_admitted_paths_and_keeps_its_own_files(tmp_path: Path
             (tmp_path / "own" / path[1:]).parent.mkdir(parents=True, exist_ok=True)
             (tmp_path / "own" / path[1:]).write_bytes(b"mine")
         if own:
-            local = await build(
-                Kind.ADD, FolderSource(tmp_path / "own"), list(own), [], blobs=blobs, spool=tmp_path
-            )
+            local = await build(Kind.ADD, FolderSource(tmp_path / "own"), list(own), [], blobs=blobs, spool=tmp_path)
             brought = message(Kind.ADD, local.paths, content=local.content, content_digest=local.content_digest)
             await some.apply(operations(brought, brought.content, {}), b"")
         try:

@@ -27,9 +27,7 @@ from tests.refused import refused
 
 
 def message(kind, shipment):
-    return PackageMessage(
-        publisher_instance="i", publisher="site", package_id="p-1", kind=kind, **asdict(shipment)
-    )
+    return PackageMessage(publisher_instance="i", publisher="site", package_id="p-1", kind=kind, **asdict(shipment))
 
 
 async def delivered(tree, sent, blobs, spool):

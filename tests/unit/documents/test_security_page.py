@@ -20,8 +20,7 @@ def missing(page: str) -> list[tuple[str, str]]:
     return [
         (file, name)
         for name, file in TEST.findall(page)
-        if file not in FILES
-        or not re.search(rf"def {name}\(", (HOME / file).read_text(encoding="utf-8"))
+        if file not in FILES or not re.search(rf"def {name}\(", (HOME / file).read_text(encoding="utf-8"))
     ]
 
 

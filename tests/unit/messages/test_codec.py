@@ -36,9 +36,7 @@ NARROW = {"retries", "max_retries"}
 FUTURE = bytes.fromhex("c03e05")
 """Field 1000 with the value 5: no schema has it yet."""
 
-ADD = PackageMessage(
-    publisher_instance="i-1", publisher="site", package_id="p-1", kind=Kind.ADD, paths=("/a",)
-)
+ADD = PackageMessage(publisher_instance="i-1", publisher="site", package_id="p-1", kind=Kind.ADD, paths=("/a",))
 
 
 @cache

@@ -8,13 +8,14 @@ from callboard.messages.jobs.job_messages import ScheduleMessage
 
 class Schedule(NamedTuple):
     """A schedule as it was set. Its next tick is the first one after ``base_ms``: its last tick, ``last_ms`` (0 if it
-    has had none), or the time when it was set or resumed.
+    has had none), or the time when it was set or resumed, by the record at the offset ``set_at``.
     """
 
     message: ScheduleMessage
     suspended: bool
     base_ms: int
     last_ms: int = 0
+    set_at: int = -1
 
 
 class Schedules:

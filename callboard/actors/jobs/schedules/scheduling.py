@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from callboard.actors.jobs.jobs import At, Jobs
-from callboard.actors.jobs.refusals import WHOLE, Refusal
+from callboard.actors.jobs.rules.refusals import WHOLE, Refusal
 from callboard.actors.jobs.schedules.schedules import Schedule
 from callboard.messages.event import replaced
 from callboard.messages.jobs.job_messages import JobsAddedMessage, ScheduleCommandMessage, ScheduleMessage
@@ -27,7 +27,7 @@ def schedule(jobs: Jobs, at: At, said: ScheduleMessage) -> Iterator[Refusal]:
         base_ms = at.ms if known.message.at_ms else max(at.ms, known.base_ms)
     if said.at_ms:  # a single tick is never missed, not even if its time passed before this was appended
         base_ms = said.at_ms - 1
-    jobs.schedules.put(Schedule(said, suspended, base_ms, last_ms))
+    jobs.schedules.put(Schedule(said, suspended, base_ms, last_ms, at.offset))
 
 
 def _content(said: ScheduleMessage) -> ScheduleMessage:
@@ -41,6 +41,11 @@ def tick(jobs: Jobs, added: JobsAddedMessage) -> Iterator[Refusal]:
         yield WHOLE, f"there is no schedule {name!r}"
     elif its.suspended:
         yield WHOLE, f"schedule {name!r} is suspended"
+    elif added.schedule_set != its.set_at:
+        yield (
+            WHOLE,
+            f"schedule {name!r} was changed by the record at offset {its.set_at}, which the dispatcher had not read",
+        )
     elif added.tick_ms <= its.base_ms:
         yield WHOLE, f"schedule {name!r} has had its tick at {added.tick_ms}, or did not exist then"
     elif its.message.at_ms:
@@ -58,5 +63,5 @@ def command(jobs: Jobs, at: At, said: ScheduleCommandMessage) -> Iterator[Refusa
         jobs.schedules.put(its._replace(suspended=True))
     if (its := jobs.schedules.get(said.resume)) is not None and its.suspended:
         base_ms = its.base_ms if its.message.at_ms else at.ms
-        jobs.schedules.put(its._replace(suspended=False, base_ms=base_ms))
+        jobs.schedules.put(its._replace(suspended=False, base_ms=base_ms, set_at=at.offset))
     jobs.schedules.remove(said.remove)

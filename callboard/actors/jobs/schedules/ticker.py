@@ -101,4 +101,5 @@ def _added(its: Schedule, tick_ms: int, creator: str) -> JobsAddedMessage:
     return JobsAddedMessage(
         request="", creator=creator, topics=(said.topic,), topic_of=(0,), payloads=(said.payload,),
         options=(said.options,) if said.options else (), schedule=said.name, tick_ms=tick_ms,
+        schedule_set=its.set_at,
     )  # fmt: skip

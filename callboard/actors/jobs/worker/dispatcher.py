@@ -19,20 +19,13 @@ from callboard.actors.core.decision import (
     Tick,
     note,
 )
-from callboard.actors.core.effects import Append, EnsureTopic, LogRead, ReadLog
-from callboard.actors.core.follower import (
-    Delivered,
-    Follower,
-    OutOfRange,
-    Positioned,
-    Replaced,
-    Unavailable,
-    from_first,
-)
-from callboard.actors.core.lease import ORIGIN
+from callboard.actors.core.effects import Append, EnsureTopic, LogRead, ReadLog, TrimTopic
+from callboard.actors.core.follower import Delivered, Unavailable
 from callboard.actors.jobs.jobs import At, Jobs
-from callboard.actors.jobs.reducer import apply
-from callboard.actors.jobs.worker.dispatching import Dispatching
+from callboard.actors.jobs.rules.reducer import apply
+from callboard.actors.jobs.snapshots.search import Snapshot
+from callboard.actors.jobs.worker.dispatching import NOBODY, Dispatching
+from callboard.actors.jobs.worker.following import Begun, Gap, JobFollower
 from callboard.actors.jobs.worker.payloads import Payloads
 from callboard.actors.jobs.worker.settings import WorkerSettings
 from callboard.errors import CallboardError
@@ -52,16 +45,16 @@ FETCH_RECORDS = 100
 
 
 class Dispatcher:
-    """Folds the job topic. One of all appends leases and the jobs of schedules, each time when what it appended before
-    is read back.
+    """Folds the job topic, from a snapshot on if there is one. One of all appends leases, the jobs of schedules and
+    snapshots, each time when what it appended before is read back; and trims what no one needs any more.
 
     Receives: WatchWork of the service, answered when there is anything new for its worker, at the latest after
         ``wait_ms``; TellCluster.
     Sends: Work and Noted, to the service.
-    Stores: nothing but leases and the jobs of schedules; creates the job topic.
+    Stores: nothing but leases, the jobs of schedules and snapshots; creates and trims the job topic.
     Timers: "due", when the next waiting job is due, or the next tick of a schedule; "lease", after an append failed;
         "watch", for the question; "fetch", after the reading of payloads failed; the follower's.
-    Gives up: when the topic was trimmed before it was read, or has a record that is too new, with the problem in Work.
+    Gives up: when the topic was trimmed and has no snapshot, or has a record that is too new, with the problem in Work.
     """
 
     def __init__(self, settings: WorkerSettings, rng: Random) -> None:
@@ -70,14 +63,13 @@ class Dispatcher:
         self._attempt = 0
         self._problem, self._detail = "", ""
         self._asked: tuple[Origin, WatchWork] | None = None
-        self._begin()
+        self._follower = JobFollower(settings.topic, rng)
+        self._begin(Snapshot("", -1, Jobs()), NOBODY)
 
-    def _begin(self) -> None:
-        its = self._settings
-        self._jobs = Jobs()
-        self._payloads = Payloads(its.cached_bytes)
-        self._dispatching = Dispatching(its, self._jobs)
-        self._follower = Follower(its.topic, from_first(), self._rng)
+    def _begin(self, its: Snapshot, told: TellCluster) -> None:
+        self._jobs = its.jobs
+        self._payloads = Payloads(self._settings.cached_bytes)
+        self._dispatching = Dispatching(self._settings, its, told)
         self._fetching = -1  # the offset
 
     def receive(self, message: Input, origin: Origin, now: Moment) -> Iterable[Effect]:
@@ -87,7 +79,7 @@ class Dispatcher:
                 yield EnsureTopic(self._settings.topic)
             case Done(EnsureTopic()):
                 yield from self._follower.start()
-            case Failed(EnsureTopic() | ReadLog(owner="fetch") | Append() as effect, error):
+            case Failed(EnsureTopic() | ReadLog(owner="fetch") | Append() | TrimTopic() as effect, error):
                 yield from self._failed(effect, error)
             case Done(Append(), offsets):
                 self._attempt = 0
@@ -110,10 +102,14 @@ class Dispatcher:
                 yield Stopped()
                 return
             case _:
-                yield from self._follow(message)
-        if self._follower.caught_up and not self._problem:
+                yield from self._follow(message, now)
+        if self._knows_all:
             yield from self._dispatch(now)
             yield from self._tell()
+
+    @property
+    def _knows_all(self) -> bool:
+        return self._follower.caught_up and not self._problem
 
     def _retry(self, key: str) -> None:
         if key == LEASE:
@@ -121,7 +117,10 @@ class Dispatcher:
         else:
             self._fetching = -1
 
-    def _failed(self, effect: EnsureTopic | ReadLog | Append, error: CallboardError) -> Iterable[Effect]:
+    def _failed(self, effect: EnsureTopic | ReadLog | Append | TrimTopic, error: CallboardError) -> Iterable[Effect]:
+        if isinstance(effect, TrimTopic):
+            yield note("topic.not_trimmed", "warning", topic=effect.topic, error=str(error))
+            return
         self._attempt += 1
         if isinstance(effect, Append):
             self._dispatching.failed()
@@ -132,28 +131,22 @@ class Dispatcher:
 
     # The topic.
 
-    def _follow(self, message: Input) -> Iterable[Effect]:
+    def _follow(self, message: Input, now: Moment) -> Iterable[Effect]:
         news, effects = self._follower.handle(message)
         match news:
+            case Begun(snapshot):
+                self._begin(snapshot, self._dispatching.told)
             case Delivered(records=records):
                 for record in records:
-                    self._see(record)
-            case Positioned(offset) if offset > ORIGIN:
-                self._stop("gap", f"the first records of the job topic, up to {offset - 1}, were removed")
-            case OutOfRange(expected, bounds):
-                self._stop("gap", f"records {expected} to {bounds.first - 1} of the job topic were removed unread")
-            case Replaced(log_id):
-                yield note("jobs.replaced", "warning", topic=self._settings.topic, was=log_id)
-                told = self._dispatching.told
-                self._begin()
-                self._dispatching.told = told
-                effects = self._follower.start()
+                    self._see(record, now)
+            case Gap(detail):
+                self._stop("gap", detail)
             case Unavailable(reason):
                 self._detail = reason
         if not self._problem:
             yield from effects
 
-    def _see(self, record: Record) -> None:
+    def _see(self, record: Record, now: Moment) -> None:
         if self._problem:
             return
         message = read(record, JOB_MESSAGES, check_message)
@@ -165,6 +158,7 @@ class Dispatcher:
             apply(self._jobs, At(record.offset, record.time_ns // NS_PER_MS), message)
         elif message.problem is Problem.TOO_NEW:
             self._stop("too_new", message.detail)
+        self._dispatching.snapshots.see(record, message, now.mono_s)
         self._dispatching.read(record.offset)
 
     def _stop(self, problem: str, detail: str) -> None:
@@ -180,6 +174,8 @@ class Dispatcher:
                 new_record(each, record_id=f"{its}/{self._rng.getrandbits(64):016x}", time_ns=now.wall_ns, producer=its)
                 for each in messages
             ))  # fmt: skip
+        if (below := self._dispatching.trim_below(now)) >= 0:
+            yield TrimTopic(self._settings.topic, self._follower.log_id, below)
         for name, why in self._dispatching.problems():
             yield note("schedule.blocked", "error", schedule=name, reason=why)
         if (due_ms := self._dispatching.next_due_ms) is not None:
@@ -194,7 +190,7 @@ class Dispatcher:
         _, asked = self._asked
         leased = self._jobs.leased_to.get(asked.worker, {})
         known = dict(zip(asked.known, asked.leases, strict=True))
-        work = list[LeasedJob]()
+        work = dict[int, LeasedJob]()
         for job, lease in leased.items():
             if known.get(job) == lease:
                 continue
@@ -202,14 +198,16 @@ class Dispatcher:
                 if not work:
                     yield from self._fetch(job)
                 break
-            work.append(self._work(job, lease, *found))
+            work[job] = self._work(job, lease, *found)
         revoked = tuple(job for job, lease in known.items() if leased.get(job) != lease)
-        stopping = self._jobs.stopping & {*known, *(each.job for each in work)}
+        stopping = {job for job in self._jobs.stopping if job in known or job in work}
         if work or revoked or stopping != set(asked.stopping):
-            yield from self._answer(Work(leased=tuple(work), revoked=revoked, stopping=tuple(sorted(stopping))))
+            yield from self._answer(
+                Work(leased=tuple(work.values()), revoked=revoked, stopping=tuple(sorted(stopping)))
+            )
 
     def _is_stranger(self, worker: str) -> bool:
-        return self._follower.caught_up and not self._problem and worker not in self._jobs.workers
+        return self._knows_all and worker not in self._jobs.workers
 
     def _answer(self, work: Work) -> Iterable[Effect]:
         assert self._asked is not None
@@ -224,7 +222,10 @@ class Dispatcher:
             job=job, lease=lease, topic=added.topics[added.topic_of[place]], payload=added.payloads[place],
             creator=added.creator, attempt=jobs.table.attempts[row] + 1,
             timeout_ms=(options.timeout_ms if options else 0) or queue.timeout_ms,
-            retry_exceptions=queue.retry_exceptions,
+            after=options.after if options else (),
+            after_counts=options.after_counts if options else (),
+            retry_exceptions=queue.retry_exceptions, quiet_ms=queue.quiet_ms,
+            saved=jobs.reports.saved.get(job, b""), suspect=job in jobs.suspects,
         )  # fmt: skip
 
     def _fetch(self, job: int) -> Iterable[Effect]:

@@ -1,10 +1,11 @@
 """What the one worker of a cluster appends that dispatches."""
 
 from callboard.actors.core.decision import Moment
-from callboard.actors.jobs.jobs import Jobs
 from callboard.actors.jobs.planning import Planner
 from callboard.actors.jobs.schedules.ticker import Ticker
+from callboard.actors.jobs.snapshots.search import Snapshot
 from callboard.actors.jobs.worker.settings import WorkerSettings
+from callboard.actors.jobs.worker.snapshotting import Snapshotting
 from callboard.messages.event import Event
 from callboard.messages.jobs.job_mail import TellCluster
 from callboard.messages.jobs.job_messages import (
@@ -26,19 +27,20 @@ class Dispatching:
     of the cluster. Then adds the jobs of schedules, leases jobs, and dismisses workers that are no members any more.
     """
 
-    def __init__(self, settings: WorkerSettings, jobs: Jobs) -> None:
+    def __init__(self, settings: WorkerSettings, begun: Snapshot, told: TellCluster) -> None:
         self._settings = settings
-        self._jobs = jobs
+        self._jobs = jobs = begun.jobs
         self._planner = Planner(jobs)
         self._ticker = Ticker(jobs)
         self._planned: list[tuple[int, str]] = []
         self._saying: tuple[Event, ...] = ()
         self._offset = -1
         """Of the last record appended, once it is known, until it is read back."""
-        self._read_to = -1
+        self._read_to = begun.as_of
         self._paused = False
         self._next_forgetting_s = 0.0
-        self.told = NOBODY
+        self.told = told
+        self.snapshots = Snapshotting(begun)
 
     def learn(self, ended: JobsEndedMessage) -> None:
         """Take in how long jobs ran."""
@@ -50,6 +52,10 @@ class Dispatching:
             return ()
         if not self._saying:
             self._saying = self._messages(now)
+            if self._dispatches:
+                self._saying += self.snapshots.next_part(self._read_to, self.told.incarnation)
+            else:
+                self.snapshots.stop()
             return self._saying
         return ()
 
@@ -68,11 +74,13 @@ class Dispatching:
         now_ms = now.wall_ns // 1_000_000
         added = self._ticker.due(now_ms, self._settings.instance)
         self._planned = self._planner.plan(now_ms)
+        forgetting = self._forgetting(now)
         if not self._planned:
-            return added or self._forgetting(now)
+            return (*added, *forgetting)
         workers = {worker: place for place, worker in enumerate(dict.fromkeys(worker for _, worker in self._planned))}
         return (
             *added,
+            *forgetting,
             JobsLeasedMessage(
                 cluster_log=fence.cluster_log, epoch=fence.epoch, dispatcher=fence.dispatcher, workers=tuple(workers),
                 worker_of=tuple(workers[worker] for _, worker in self._planned),
@@ -81,20 +89,24 @@ class Dispatching:
         )  # fmt: skip
 
     def _forgetting(self, now: Moment) -> tuple[Event, ...]:
-        """Remove the jobs from the history whose time is over: when there is nothing else to do, and not one by one."""
-        expired = self._jobs.history.expired(now.wall_ns // 1_000_000, self._jobs.ended_ms, BATCH_MAX)
-        few = len(expired) < BATCH_MAX
-        if not expired or (few and now.mono_s < self._next_forgetting_s):
+        """Remove the jobs from the history whose time is over, a thousand at a time."""
+        if now.mono_s < self._next_forgetting_s:
             return ()
-        self._next_forgetting_s = now.mono_s + FORGET_S
+        expired = self._jobs.history.expired(now.wall_ns // 1_000_000, self._jobs.ended_ms, BATCH_MAX)
+        if not expired:
+            return ()
+        if len(expired) < BATCH_MAX:
+            self._next_forgetting_s = now.mono_s + FORGET_S
         return (JobCommandMessage(author=self.told.incarnation, reason="their time is over", forget=expired),)
 
     @property
     def next_due_ms(self) -> int | None:
-        """When there is something to append without news: the next waiting job is due, or the next tick."""
+        """When there is something to append without news: the next waiting job is due, or the next tick, or a queue
+        may start another job.
+        """
         if not self.told.standing or not self._dispatches or self._saying:
             return None
-        times = self._jobs.waiting.next_due_ms, self._ticker.next_ms
+        times = self._jobs.waiting.next_due_ms, self._ticker.next_ms, self._planner.next_ms
         return min((time for time in times if time is not None), default=None)
 
     @property
@@ -110,6 +122,10 @@ class Dispatching:
         if fence.cluster_log == told.cluster_log and (fence.dispatcher in told.members or fence.epoch >= told.epoch):
             return False
         return next((each for each in told.members if each in self._jobs.workers), "") == told.incarnation
+
+    def trim_below(self, now: Moment) -> int:
+        """The offset below which this removes records now; -1 if it removes none."""
+        return self.snapshots.below(now.mono_s) if self.told.standing and self._dispatches else -1
 
     def problems(self) -> list[tuple[str, str]]:
         """Schedules that have no ticks because something is unknown here, and what it is; each is told once."""
@@ -136,6 +152,7 @@ class Dispatching:
     def failed(self) -> None:
         """The append has failed; wait for ``retry``."""
         self._paused = True
+        self.snapshots.failed()
 
     def _finish(self) -> None:
         if self._offset >= 0 and self._read_to >= self._offset:

@@ -56,10 +56,6 @@ RENEW, RETRY_APPEND = "renew", "retry"
 EARLY = 0.2
 """Each renewal comes up to this share of the interval early, so that members do not renew all at once."""
 
-SEQ_JUMP = 1000
-"""After a restart of this actor: its predecessor may have said more than is read back, but not this much. Of several
-predecessors that were not read back, each began at its time, and said less than one message a millisecond."""
-
 ASKED_MAX = 100
 """Questions that wait for the log; the service has a few."""
 
@@ -146,10 +142,8 @@ class Renewer:
         self._read_to = max(self._read_to, news.read_to)
         is_member = self._settings.is_member(self._news.state)
         me = self._me = self._news.state.member(self._settings.instance) if is_member else None
-        if me is not None and me.seq > self._seq:  # said by the predecessor of this actor, perhaps before others
-            self._seq = max(me.seq, _ms(now)) + SEQ_JUMP
-        elif news.log_id:
-            self._seq = max(self._seq, 0)
+        if news.log_id:  # what a predecessor said may not be read back, but is less than one message a millisecond
+            self._seq = max(self._seq, me.seq if me else 0) if self._seq >= 0 else _ms(now)
         self._joined = self._joined or me is not None
 
     @property

@@ -9,6 +9,7 @@ from callboard.messages.jobs.job_messages import (
     JobsAddedMessage,
     JobsEndedMessage,
     JobsLeasedMessage,
+    JobsSnapshotMessage,
     ScheduleCommandMessage,
     ScheduleMessage,
     WorkerGoneMessage,
@@ -33,6 +34,8 @@ def about(event: Event) -> str:  # noqa: PLR0911 - one line a message
             return f"{event.incarnation}: runs no more"
         case ScheduleMessage():
             return f"{event.author}: schedules {event.topic} as {event.name}"
+        case JobsSnapshotMessage():
+            return f"{event.writer}: snapshot of offset {event.as_of}, part {event.part + 1} of {event.parts or '?'}"
         case JobCommandMessage() | ScheduleCommandMessage():
             return f"{event.author}: {_command(event)}{because(event.reason)}"
         case _:

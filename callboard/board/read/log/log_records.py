@@ -30,6 +30,12 @@ from callboard.messages.distribution.topic_messages import (
     ThrottledMessage,
 )
 from callboard.messages.event import Event
+from callboard.messages.events.event_messages import (
+    EVENT_MESSAGES,
+    LISTENER_MESSAGES,
+    EventPublishedMessage,
+    ListenersMessage,
+)
 from callboard.messages.headers import open_record
 from callboard.messages.jobs.job_messages import JOB_MESSAGES
 from callboard.messages.jobs.limits import check_message
@@ -43,7 +49,7 @@ from callboard.messages.topology.reading import read
 CONTROL_TYPES = frozenset(message.__name__ for message in CONTROL_MESSAGES)
 JOB_TYPES = frozenset(message.__name__ for message in JOB_MESSAGES)
 
-EVENTS = tuple(each.cls for each in ON_TOPICS)
+EVENTS = (*(each.cls for each in ON_TOPICS), *EVENT_MESSAGES, *LISTENER_MESSAGES)
 """Every message that may be on a topic, except those of the event topic, the control topic and the job topic."""
 
 
@@ -153,6 +159,10 @@ def _about(event: Event) -> str:  # noqa: PLR0911, PLR0912 - one line a message
             return f"{event.publisher}: {event.offset} is {event.kind}"
         case PackageEvent():
             return f"{event.publisher}: {event.offset} {event.kind} at {event.subscriber} {event.reason}".rstrip()
+        case EventPublishedMessage():
+            return f"{event.instance}: {event.topic}"
+        case ListenersMessage():
+            return ", ".join(f"{mark.name} has handled all below {mark.next}" for mark in event.marks)
         case EventMarks():
             return f"{event.publisher}: " + ", ".join(f"{mark.kind} below {mark.offset}" for mark in event.marks)
         case _:

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import accumulate, repeat
+from operator import attrgetter
 from types import MappingProxyType
 from typing import get_args
 
@@ -9,6 +10,7 @@ from callboard.actors.core.agent import Agent
 from callboard.actors.publisher import roles
 from callboard.backends.log import Bounds
 from callboard.backends.logs.signed_log import Ignored
+from callboard.board.events.listeners import ListenerState
 from callboard.board.topology.view import ClusterCondition, ClusterReport
 from callboard.board.views import BoardStatus, CohortQueue, PublisherStatus, QueueState, SubscriberStatus
 from callboard.escaping import escaped
@@ -51,9 +53,11 @@ def exposition(
     announced: Sequence[DiscoveryMessage] = (),
     ignored: Mapping[str, Ignored] = MappingProxyType({}),
     cluster: ClusterReport | None = None,
+    listeners: Sequence[ListenerState] = (),
 ) -> str:
     """All metrics. ``bounds`` by topic; ``counted`` by publisher, of those that run in this process; ``announced`` by
-    subscribers; ``ignored`` by topic, of the records that this process has read; ``cluster`` if there may be one.
+    subscribers; ``ignored`` by topic, of the records that this process has read; ``cluster`` if there may be one;
+    ``listeners`` to distributed events.
     """
     rows = sorted(status.subscribers, key=lambda row: not row.counts)
     rows, left_out = rows[:ROWS_MAX], {row.name for row in rows[ROWS_MAX:]}
@@ -62,10 +66,10 @@ def exposition(
         *_subscribers(tuple(rows)),
         *_durations([said for said in announced if said.subscriber not in left_out]),
         *_publishers(publishers),
-        *_family("subscribers_left_out", "gauge", "Subscribers without figures here.", [({}, len(left_out))]),
-        *_family("publishers_left_out", "gauge", "Publishers without figures here.", [({}, others)]),
+        *family("subscribers_left_out", "gauge", "Subscribers without figures here.", [({}, len(left_out))]),
+        *family("publishers_left_out", "gauge", "Publishers without figures here.", [({}, others)]),
         *_topics(bounds),
-        *_family(
+        *family(
             "untrusted_records_total",
             "counter",
             "Records that are not signed by a trusted key, as far as read here.",
@@ -73,14 +77,15 @@ def exposition(
         ),
         *_counted(counted),
         *(_cluster(cluster) if cluster is not None and cluster.condition != "none" else ()),
-        *_family("board_problem", "gauge", "1 while the board cannot be read in full.", [({}, bool(status.problem))]),
+        *_listeners(listeners[:ROWS_MAX]),
+        *family("board_problem", "gauge", "1 while the board cannot be read in full.", [({}, bool(status.problem))]),
     ]
     return "".join(f"{line}\n" for line in lines)
 
 
 def _subscribers(rows: tuple[SubscriberStatus, ...]) -> Iterable[str]:
     def gauge(name: str, text: str, values: Iterable[tuple[SubscriberStatus, float]]) -> Iterable[str]:
-        return _family(name, "gauge", text, [({"subscriber": row.name}, value) for row, value in values])
+        return family(name, "gauge", text, [({"subscriber": row.name}, value) for row, value in values])
 
     known = [row for row in rows if row.lag_packages >= 0 and not row.uncounted]
     yield from gauge("subscriber_lag_packages", "Packages in the queue.", ((row, row.lag_packages) for row in known))
@@ -104,8 +109,8 @@ def _subscribers(rows: tuple[SubscriberStatus, ...]) -> Iterable[str]:
     yield from _states(
         "subscriber_queue", "State of its queue.", "subscriber", QUEUE_STATES, ((row.name, row.queue) for row in rows)
     )
-    yield from _family("subscriber_errors", "gauge", "Packages in the error queue.", _by_status(rows, _errors))
-    yield from _family("subscriber_packages_total", "counter", "What became of packages.", _by_status(rows, _packages))
+    yield from family("subscriber_errors", "gauge", "Packages in the error queue.", _by_status(rows, _errors))
+    yield from family("subscriber_packages_total", "counter", "What became of packages.", _by_status(rows, _packages))
 
 
 def _durations(announced: Sequence[DiscoveryMessage]) -> Iterable[str]:
@@ -139,13 +144,13 @@ def _publishers(publishers: tuple[PublisherStatus, ...]) -> Iterable[str]:
 
     def gauge(name: str, text: str, values: Iterable[tuple[CohortQueue, float]]) -> Iterable[str]:
         samples = [({"publisher": queue.publisher, "cohort": queue.name}, value) for queue, value in values]
-        return _family(name, "gauge", text, samples)
+        return family(name, "gauge", text, samples)
 
     yield from _states(
         "publisher_state", "Worst state of its queues.", "publisher", QUEUE_STATES,
         ((each.name, each.state) for each in publishers),
     )  # fmt: skip
-    yield from _family("publisher_needs", "gauge", "1 while an operator has to act.",
+    yield from family("publisher_needs", "gauge", "1 while an operator has to act.",
                        [({"publisher": each.name}, each.needs) for each in publishers])  # fmt: skip
     yield from gauge("cohort_packages", "Packages that the slowest lacks.", ((each, each.size) for each in known))
     yield from gauge("cohort_bytes", "Bytes to fetch for these.", ((each, each.length) for each in known))
@@ -156,14 +161,14 @@ def _publishers(publishers: tuple[PublisherStatus, ...]) -> Iterable[str]:
 def _topics(bounds: Mapping[str, Bounds]) -> Iterable[str]:
     first = [({"topic": topic}, float(each.first)) for topic, each in bounds.items()]
     end = [({"topic": topic}, float(each.end)) for topic, each in bounds.items()]
-    yield from _family("topic_first_offset", "gauge", "The oldest offset that the log has.", first)
-    yield from _family("topic_end_offset", "gauge", "The offset after the newest.", end)
+    yield from family("topic_first_offset", "gauge", "The oldest offset that the log has.", first)
+    yield from family("topic_end_offset", "gauge", "The offset after the newest.", end)
 
 
 def _cluster(found: ClusterReport) -> Iterable[str]:
     """Labels are instances, which survive restarts, of at most a thousand members."""
     states = [({"state": each}, each == found.condition) for each in CONDITIONS]
-    yield from _family("cluster_condition", "gauge", "State of the cluster and its view.", states)
+    yield from family("cluster_condition", "gauge", "State of the cluster and its view.", states)
     for name, text, value in (
         ("members", "Members of the cluster.", len(found.members)),
         ("epoch", "The epoch of its view.", found.epoch),
@@ -176,15 +181,26 @@ def _cluster(found: ClusterReport) -> Iterable[str]:
         ("false_suspicions_total", "Members evicted or suspected that then spoke.", found.false_suspicions),
     ):
         kind = "counter" if name.endswith("_total") else "gauge"
-        yield from _family(f"cluster_{name}", kind, text, [({}, value)])
+        yield from family(f"cluster_{name}", kind, text, [({}, value)])
     refused = [({"reason": reason}, count) for reason, count in found.refused.items()]
-    yield from _family("cluster_refused_total", "counter", "Refused records, as far as read here.", refused)
+    yield from family("cluster_refused_total", "counter", "Refused records, as far as read here.", refused)
     lags = [({"instance": each.instance}, each.lag_s) for each in found.members if each.lag_s >= 0]
-    yield from _family("cluster_member_lag_seconds", "gauge", "Age of what it had not read at its renewal.", lags)
+    yield from family("cluster_member_lag_seconds", "gauge", "Age of what it had not read at its renewal.", lags)
     leases = [({"instance": each.instance}, each.lease_left_s) for each in found.members]
-    yield from _family("cluster_member_lease_left_seconds", "gauge", "Until others may evict it.", leases)
+    yield from family("cluster_member_lease_left_seconds", "gauge", "Until others may evict it.", leases)
     leads = [({"instance": each.instance}, each.is_leader) for each in found.members]
-    yield from _family("cluster_member_leader", "gauge", "1 for the leader.", leads)
+    yield from family("cluster_member_leader", "gauge", "1 for the leader.", leads)
+
+
+def _listeners(states: Sequence[ListenerState]) -> Iterable[str]:
+    for name, kind, text, value in (
+        ("behind", "gauge", "Offsets that it is behind the newest event.", attrgetter("behind")),
+        ("oldest_seconds", "gauge", "Age of the oldest event not handled.", attrgetter("oldest_s")),
+        ("attempts", "gauge", "Failed attempts at the next event.", attrgetter("attempts")),
+        ("given_up_total", "counter", "Events that it gave up.", attrgetter("given_up")),
+        ("lost_total", "counter", "Offsets trimmed before it handled them.", attrgetter("lost")),
+    ):
+        yield from family(f"listener_{name}", kind, text, [({"listener": its.name}, value(its)) for its in states])
 
 
 def _counted(counted: Mapping[str, Counted]) -> Iterable[str]:
@@ -194,7 +210,7 @@ def _counted(counted: Mapping[str, Counted]) -> Iterable[str]:
         found = [({"publisher": publisher}, each[name]) for publisher, each in counted.items() if name in each]
         kind = "counter" if name.endswith("_total") else "gauge"
         figures = [(labels, float(value)) for labels, value in found if not isinstance(value, Histogram)]
-        yield from _family(name, kind, text, figures)
+        yield from family(name, kind, text, figures)
         durations = [(labels, value) for labels, value in found if isinstance(value, Histogram)]
         yield from _histograms(name, text, durations)
 
@@ -220,10 +236,10 @@ def _states(
     name: str, text: str, label: str, states: tuple[str, ...], found: Iterable[tuple[str, str]]
 ) -> Iterable[str]:
     samples = [({label: who, "state": state}, state == present) for who, present in found for state in states]
-    return _family(name, "gauge", text, samples)
+    return family(name, "gauge", text, samples)
 
 
-def _family(name: str, kind: str, text: str, samples: Iterable[Sample]) -> Iterable[str]:
+def family(name: str, kind: str, text: str, samples: Iterable[Sample]) -> Iterable[str]:
     """The lines of a metric; none without samples."""
     lines = [f"callboard_{name}{_labels(labels)} {_number(value)}" for labels, value in samples]
     if lines:

@@ -12,6 +12,8 @@ from callboard.testing.simulation.planted import (
     connectors,
     events,
     hooks,
+    job_rules,
+    job_workers,
     ledgers,
     listeners,
     members,
@@ -32,6 +34,10 @@ BUGS: dict[str, Patch] = {bug.name: bug for module in MODULES for bug in module.
 CLUSTER_MODULES = (cluster_fold, members, listeners, connectors)
 CLUSTER_BUGS: dict[str, Patch] = {bug.name: bug for module in CLUSTER_MODULES for bug in module.BUGS}
 """Bugs that clusters must show."""
+
+JOB_MODULES = (job_rules, job_workers)
+JOB_BUGS: dict[str, Patch] = {bug.name: bug for module in JOB_MODULES for bug in module.BUGS}
+"""Bugs that workers and their jobs must show."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +68,7 @@ def hunt(name: str, run_seed: Callable[[int], Any], seeds: Iterable[int] = range
 @contextmanager
 def planted(name: str) -> Iterator[None]:
     """Plant this bug in the code, in this process."""
-    bug: AbstractContextManager[None] = (BUGS | CLUSTER_BUGS)[name].applied()
+    bug: AbstractContextManager[None] = (BUGS | CLUSTER_BUGS | JOB_BUGS)[name].applied()
     forget()
     try:
         with bug:

@@ -7,12 +7,13 @@ import pytest
 
 from callboard.actors.core.decision import Moment
 from callboard.actors.jobs.jobs import At, Jobs
-from callboard.actors.jobs.reducer import apply
+from callboard.actors.jobs.rules.reducer import apply
 from callboard.actors.jobs.schedules.ticker import BYTES_MAX, ON_TIME_MS, TICKS_MAX, Ticker
 from callboard.actors.jobs.schedules.ticks import latest_ticks
-from callboard.actors.jobs.worker.dispatching import Dispatching
+from callboard.actors.jobs.snapshots.search import Snapshot
+from callboard.actors.jobs.worker.dispatching import NOBODY, Dispatching
 from callboard.actors.jobs.worker.settings import WorkerSettings
-from callboard.messages.event import Event
+from callboard.messages.event import Event, replaced
 from callboard.messages.jobs.job_mail import TellCluster
 from callboard.messages.jobs.job_messages import (
     JobOptions,
@@ -80,6 +81,7 @@ def test_missed_ticks_are_made_up_for_as_the_schedule_says() -> None:
     assert skipping.tick(50 * MINUTE + ON_TIME_MS - 1) == [360]
 
 
+@pytest.mark.proves("J81")
 def test_a_single_tick_is_late_rather_than_missed_and_removes_its_schedule() -> None:
     for catch_up in (0, 1, 5):
         cluster = Cluster()
@@ -91,6 +93,7 @@ def test_a_single_tick_is_late_rather_than_missed_and_removes_its_schedule() -> 
     assert len(cluster.tick()) == 1
 
 
+@pytest.mark.proves("J80")
 def test_another_leader_neither_repeats_a_tick_nor_loses_one() -> None:
     cluster = hourly(catch_up=10)
     other = Ticker(cluster.jobs)
@@ -124,6 +127,7 @@ def test_a_clock_that_is_set_back_repeats_nothing_and_one_that_is_set_ahead_miss
     assert cluster.tick(HOUR) == [540]
 
 
+@pytest.mark.proves("J82")
 def test_a_suspended_schedule_adds_nothing_and_goes_on_from_where_it_is_resumed() -> None:
     cluster = hourly(catch_up=10)
     cluster.see(ScheduleCommandMessage(suspend="s"))
@@ -136,6 +140,8 @@ def test_a_suspended_schedule_adds_nothing_and_goes_on_from_where_it_is_resumed(
     )
     assert cluster.see(late) == {-1: "schedule 's' is suspended"}
     cluster.see(ScheduleCommandMessage(resume="s"))
+    told = "was changed by the record at offset"
+    assert told in cluster.see(replaced(late, tick_ms=cluster.ms + MINUTE, schedule_set=2))[-1], "by an old plan"
     assert cluster.tick(30 * MINUTE) == [390]
     assert cluster.see(ScheduleCommandMessage(resume="s", suspend="other")) == {-1: "there is no schedule 'other'"}
     cluster.see(ScheduleCommandMessage(remove="s"))
@@ -143,6 +149,7 @@ def test_a_suspended_schedule_adds_nothing_and_goes_on_from_where_it_is_resumed(
     assert cluster.see(late) == {-1: "there is no schedule 's'"}
 
 
+@pytest.mark.proves("J78")
 def test_the_same_again_changes_nothing_and_something_else_counts_from_then_on() -> None:
     cluster = Cluster()
     cluster.set(every_ms=HOUR)
@@ -213,6 +220,7 @@ class Host:
         self.ticker.end()
 
 
+@pytest.mark.proves("J80")
 @pytest.mark.parametrize("seed", range(40))
 def test_hosts_that_all_believe_to_lead_add_each_tick_once(seed: int) -> None:
     rng = Random(seed)
@@ -237,7 +245,7 @@ def test_hosts_that_all_believe_to_lead_add_each_tick_once(seed: int) -> None:
 
 def test_the_leader_leases_what_is_ready_together_with_the_ticks_that_are_due() -> None:
     cluster = hourly()
-    leader = Dispatching(WorkerSettings("t.job", "web-1"), cluster.jobs)
+    leader = Dispatching(WorkerSettings("t.job", "web-1"), Snapshot("log", -1, cluster.jobs), NOBODY)
     cluster.see(WorkerMessage(instance="web-1", incarnation="w", slots=1, topics=("**",)))
     cluster.see(JobsAddedMessage(request="r", creator="c", topics=("a",), topic_of=(0,), payloads=(b"",)))
 

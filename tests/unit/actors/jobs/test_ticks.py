@@ -6,7 +6,7 @@ from zoneinfo import ZoneInfo
 import pytest
 
 from callboard.actors.jobs.schedules.ticks import latest_ticks, tick_after
-from callboard.board.jobs.crons import daily, hourly, monthly, weekly, yearly
+from callboard.board.jobs.schedules.crons import daily, hourly, monthly, weekly, yearly
 from callboard.errors import RequestRefused
 from callboard.messages.jobs.job_messages import ScheduleMessage
 
@@ -101,6 +101,7 @@ def test_ticks_grow_and_do_not_depend_on_where_one_begins(zone: str, begin: str,
     ] == one_after_another
 
 
+@pytest.mark.proves("J76")
 @pytest.mark.parametrize(
     ("expression", "expected"),
     [
@@ -117,6 +118,7 @@ def test_the_usual_schedules_are_cron_expressions(expression: str, expected: lis
     assert ticks(cron(expression, zone="UTC"), "2026-01-01", 2) == expected
 
 
+@pytest.mark.proves("J77")
 def test_a_time_that_no_clock_shows_is_refused() -> None:
     with pytest.raises(RequestRefused, match="minute is 60, but should be a whole number from 0 to 59"):
         hourly(60)
@@ -126,6 +128,7 @@ def test_a_time_that_no_clock_shows_is_refused() -> None:
         yearly(0, 1, 0)
 
 
+@pytest.mark.proves("J76", "J83")
 def test_several_expressions_have_the_ticks_of_each() -> None:
     assert ticks(cron("0 8 * * *", "30 7,8 * * *", "0 8 * * *", zone="UTC"), "2026-01-01", 4) == [
         "01-01 07:30", "01-01 08:00", "01-01 08:30", "01-02 07:30",

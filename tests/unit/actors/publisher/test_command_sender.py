@@ -133,5 +133,7 @@ def test_a_question_for_the_result_of_a_command_is_answered_when_the_subscriber_
 def test_the_remembered_results_are_bounded() -> None:
     it = sender(max_results=2)
     listening(it, *(result(f"c{number}", number) for number in range(5)))
-    assert [isinstance(effect, Reply) for effect in it.receive(
-        CommandResultQuery(command_id="c0"), Origin("gateway", 9), NOW)] == []
+    assert [
+        isinstance(effect, Reply)
+        for effect in it.receive(CommandResultQuery(command_id="c0"), Origin("gateway", 9), NOW)
+    ] == []

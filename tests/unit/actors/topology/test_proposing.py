@@ -1,5 +1,7 @@
 """The rules for evicting members by proposal."""
 
+from dataclasses import replace
+
 import pytest
 
 from callboard.actors.topology.verdict import Reason
@@ -120,6 +122,17 @@ def test_the_budget_is_there_again_after_two_leases():
     assert topic.propose("a", "d").reason is Reason.OVER_BUDGET
     topic.passes(1_000, "a")
     assert topic.propose("a", "d").accepted
+
+
+@pytest.mark.proves("T88")
+def test_a_longer_lease_counts_also_the_evictions_that_the_shorter_one_no_longer_counted():
+    topic = silent("a", "b", "c", "d", "e", "f", "g")
+    assert topic.propose("a", "b", "c").accepted
+    topic.passes(2 * LEASE_MS, "a")
+    assert topic.propose("a", "d").accepted
+    topic.configure(replace(topic.settings, lease_ms=10 * LEASE_MS, ack_deadline_ms=10 * LEASE_MS))
+    topic.passes(10 * LEASE_MS, "a")
+    assert topic.propose("a", "e").reason is Reason.OVER_BUDGET, "3 of 7 are evicted within 20 leases of before"
 
 
 def test_one_that_leaves_spends_no_budget():

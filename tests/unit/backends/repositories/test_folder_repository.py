@@ -112,9 +112,7 @@ def test_the_state_of_a_newer_version_is_refused(root: Path, store: FolderStore)
     store.close()
 
 
-def test_older_versions_refuse_a_repository_with_a_token(
-    store: FolderStore, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_older_versions_refuse_a_repository_with_a_token(store: FolderStore, monkeypatch: pytest.MonkeyPatch) -> None:
     store.apply([], b"without")
     monkeypatch.setattr(record, "FORMAT", 1)
     assert store.open() == b"without"

@@ -6,9 +6,7 @@ from callboard.backends.repositories.paths import check_path, child_of, link_lea
 from callboard.errors import RequestRefused
 
 
-@pytest.mark.parametrize(
-    "path", ["/", "/a", "/a/b.html", "/ü/日本", "/a b/..c", "/x/.callboard", "/" + "n" * 255]
-)
+@pytest.mark.parametrize("path", ["/", "/a", "/a/b.html", "/ü/日本", "/a b/..c", "/x/.callboard", "/" + "n" * 255])
 def test_an_ordinary_path_is_returned_as_it_is(path: str) -> None:
     assert check_path(path) == path
 

@@ -12,7 +12,7 @@ import pytest
 from callboard import Callboard
 from callboard.board.jobs.board_jobs import BoardJobs
 from callboard.board.jobs.new_job import NewJob
-from callboard.board.jobs.running import RunningJob
+from callboard.board.jobs.work.running_job import RunningJob
 from callboard.errors import CancelJob, NotAnswered, RequestRefused, RetryJob
 from callboard.messages.jobs.job_state import JobState
 
@@ -86,6 +86,7 @@ def endless() -> str:
     return "x" * 20_000
 
 
+@pytest.mark.proves("J10", "J14")
 @pytest.mark.parametrize(
     ("function", "state", "message", "result"),
     [
@@ -110,10 +111,26 @@ def test_a_job_ends_as_its_function_does(
     assert found[1].startswith(message)
 
 
+@pytest.mark.proves("J13")
 def test_a_job_that_raises_is_not_tried_again_where_its_queue_says_so(tmp_path: Path) -> None:
     assert ends(tmp_path, raising, retry_exceptions=False)[:2] == (JobState.ERROR, "ValueError: a bug")
 
 
+@pytest.mark.parametrize("given", [{}, {"retry_exceptions": True, "retries": 0}])
+def test_a_compatible_queue_ends_what_raises_unless_it_is_told_otherwise(tmp_path: Path, given: Any) -> None:
+    async def scenario(jobs: BoardJobs) -> None:
+        await jobs.configure("sling", ["**"], compat=True, **given)
+        async with jobs.worker({"a": raising}):
+            job = await jobs.wait((await jobs.add("a")).id)
+        assert (job.state, job.attempts) == ((JobState.GIVEN_UP, 1) if given else (JobState.ERROR, 0))
+        its = (await jobs._read()).jobs.queues.of("a")
+        assert (its.parallel, its.retries) == (15, given.get("retries", 10))
+        assert (its.delay_ms, its.growth_percent) == (2000, 100)
+
+    run(tmp_path, scenario)
+
+
+@pytest.mark.proves("J100")
 def test_a_job_that_takes_too_long_has_failed(tmp_path: Path) -> None:
     async def hang() -> None:
         await asyncio.Event().wait()
@@ -133,6 +150,7 @@ def test_a_job_is_tried_again_after_the_time_that_it_asks_for(tmp_path: Path) ->
     assert attempts == [1, 2, 3]
 
 
+@pytest.mark.proves("J100")
 def test_jobs_start_by_priority_then_by_age_and_those_of_a_lane_one_after_another(tmp_path: Path) -> None:
     started: list[object] = []
     running = [0]
@@ -158,6 +176,7 @@ def test_jobs_start_by_priority_then_by_age_and_those_of_a_lane_one_after_anothe
     run(tmp_path, scenario)
 
 
+@pytest.mark.proves("J95", "J96", "J100")
 def test_a_second_job_with_the_same_key_is_the_first(tmp_path: Path) -> None:
     async def scenario(jobs: BoardJobs) -> None:
         first, other = await jobs.add("a", 1, unique="k"), await jobs.add("a", 2, unique="k")
@@ -182,6 +201,7 @@ def test_a_job_waits_for_its_time(tmp_path: Path) -> None:
     run(tmp_path, scenario)
 
 
+@pytest.mark.proves("J19", "J20", "J21")
 def test_a_job_is_stopped_before_it_runs_and_while_it_does(tmp_path: Path) -> None:
     begun, released = asyncio.Event(), threading.Event()
 
@@ -233,6 +253,7 @@ def test_a_worker_that_stops_gives_back_what_it_has_not_finished_without_using_a
     run(tmp_path, scenario)
 
 
+@pytest.mark.proves("J59")
 def test_jobs_that_no_worker_runs_are_parked_until_one_does(tmp_path: Path) -> None:
     async def scenario(jobs: BoardJobs) -> None:
         job = await jobs.add("x/y")
@@ -247,6 +268,7 @@ def test_jobs_that_no_worker_runs_are_parked_until_one_does(tmp_path: Path) -> N
     run(tmp_path, scenario)
 
 
+@pytest.mark.proves("J48")
 def test_as_many_jobs_run_in_threads_as_a_worker_has_slots(tmp_path: Path) -> None:
     all_of_them = threading.Barrier(40, timeout=DEADLINE_S)
 
@@ -272,6 +294,7 @@ def test_jobs_run_also_while_a_member_leads_the_cluster_that_is_no_worker(tmp_pa
     asyncio.run(scenario())
 
 
+@pytest.mark.proves("J51")
 def test_a_suspended_queue_starts_no_jobs(tmp_path: Path) -> None:
     async def scenario(jobs: BoardJobs) -> None:
         await jobs.suspend("main")
@@ -285,6 +308,7 @@ def test_a_suspended_queue_starts_no_jobs(tmp_path: Path) -> None:
     run(tmp_path, scenario)
 
 
+@pytest.mark.proves("J42", "J60")
 def test_two_workers_share_the_jobs_and_the_limit_of_a_queue_holds_for_both(tmp_path: Path) -> None:
     running, most, by, full = [0], [0], set[str](), asyncio.Event()
 
@@ -315,14 +339,19 @@ def test_two_workers_share_the_jobs_and_the_limit_of_a_queue_holds_for_both(tmp_
     run(tmp_path, scenario)
 
 
-def test_jobs_that_have_ended_are_forgotten_after_their_time(tmp_path: Path) -> None:
+@pytest.mark.proves("J73", "J74", "J49")
+@pytest.mark.parametrize("settings", [{"keep_s": 0}, {"keep_failed_s": 0}])
+def test_jobs_that_have_ended_are_forgotten_after_their_time(tmp_path: Path, settings: dict[str, int]) -> None:
+    def fail() -> None:
+        raise CancelJob("no")
+
     async def scenario(jobs: BoardJobs) -> None:
-        await jobs.configure("short", ["a"], keep_s=0)
-        async with jobs.worker({"a": no_argument, "b": no_argument}):
-            kept, gone = await jobs.add("b"), await jobs.add("a")
-            await jobs.wait(kept.id)
+        await jobs.configure("short", ["a", "b"], **settings)
+        async with jobs.worker({"a": no_argument, "b": fail}):
+            gone, kept = [await jobs.add(topic) for topic in ("ab" if "keep_s" in settings else "ba")]
             while await jobs.get(gone.id) is not None:  # noqa: ASYNC110 - what changes is on the log
                 await asyncio.sleep(0.01)
+            assert (await jobs.wait(kept.id)).state.is_final
             assert await jobs.get(kept.id) is not None
 
     run(tmp_path, scenario)
@@ -349,6 +378,7 @@ def test_a_job_that_cannot_be_stored_is_refused(tmp_path: Path, given: Mapping[s
     run(tmp_path, scenario)
 
 
+@pytest.mark.proves("J25", "J30")
 def test_jobs_are_listed_in_pages_and_added_again_by_id(tmp_path: Path) -> None:
     async def scenario(jobs: BoardJobs) -> None:
         added = await jobs.add_all([NewJob(topic=f"a/{n % 2}", payload=n) for n in range(5)])

@@ -27,6 +27,7 @@ def test_a_worker_runs_the_jobs_of_schedules(tmp_path: Path) -> None:
     run(tmp_path, scenario)
 
 
+@pytest.mark.proves("J82")
 def test_a_schedule_is_listed_replaced_suspended_and_removed(tmp_path: Path) -> None:
     async def scenario(jobs: BoardJobs) -> None:
         state = await jobs.schedule(
@@ -45,6 +46,13 @@ def test_a_schedule_is_listed_replaced_suspended_and_removed(tmp_path: Path) -> 
         assert [each.name for each in await jobs.schedules()] == ["hourly", "nightly"]
         [hourly] = await jobs.schedules("a")
         assert (hourly.every_s, hourly.suspended) == (3600.5, True)
+        [one, two] = await jobs.next_ticks("nightly", 2)
+        assert one < two <= one + 86_400_000 + 3_600_000
+        run_now = await jobs.run_schedule("nightly")
+        assert (run_now.topic, await jobs.next_ticks("hourly")) == ("mail/send", ())
+        for ask in (jobs.next_ticks, jobs.run_schedule):
+            with pytest.raises(RequestRefused, match="there is no schedule 'x'"):
+                await ask("x")
         assert await jobs.unschedule("nightly")
         for change in (jobs.unschedule, jobs.suspend_schedule, jobs.resume_schedule):
             assert not await change("nightly")
@@ -62,6 +70,7 @@ def test_a_time_without_a_zone_is_in_the_zone_of_the_schedule(tmp_path: Path) ->
     run(tmp_path, scenario)
 
 
+@pytest.mark.proves("J77")
 @pytest.mark.parametrize(
     ("given", "text"),
     [

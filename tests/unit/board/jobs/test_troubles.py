@@ -11,10 +11,10 @@ import pytest
 from callboard.actors.jobs.worker.roles import DISPATCHER, REPORTER
 from callboard.backends.log import READ_BYTES_MAX, READ_RECORDS_MAX
 from callboard.backends.logs.passing_log import PassingLog
-from callboard.board.jobs import worker as worker_module
 from callboard.board.jobs.board_jobs import BoardJobs
 from callboard.board.jobs.new_job import NewJob
 from callboard.board.jobs.reading import JobReading
+from callboard.board.jobs.work import worker as worker_module
 from callboard.board.member import member as member_module
 from callboard.errors import LogUnavailable, NotAnswered
 from callboard.messages.jobs.job_mail import LeasedJob, Work
@@ -207,8 +207,7 @@ def test_a_job_that_is_leased_and_stopped_at_once_ends(tmp_path: Path) -> None:
     async def scenario(jobs: BoardJobs) -> None:
         worker = jobs.worker({"a": nothing})
         worker._take(Work(leased=(LeasedJob(job=1, topic="a", lease=5),), stopping=(1,)))
-        await asyncio.wait(worker._tasks.values())
-        assert [(running.id, ending.outcome) for running, ending, _ in worker._ended] == [(1, Outcome.RETURNED)]
+        assert [(running.id, ending.outcome) for running, ending, _ in worker._ended._ended] == [(1, Outcome.RETURNED)]
 
     run(tmp_path, scenario)
 

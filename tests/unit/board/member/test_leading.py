@@ -63,6 +63,7 @@ async def lead(member: Member, counter: Counter, working: asyncio.Event) -> None
                     await asyncio.sleep(0.002)
 
 
+@pytest.mark.proves("J96")
 @pytest.mark.parametrize("how", ["stop", "transfer"])
 def test_the_next_leader_begins_after_the_work_of_the_former_one_has_ended(how: str, tmp_path: Path) -> None:
     async def scenario(cluster: Cluster) -> None:

@@ -189,13 +189,14 @@ RECIPIENTS = ((), ("x",), ("x", "y"), ())
 recipients = st.sampled_from(RECIPIENTS)
 steps = st.lists(
     st.one_of(
-        st.tuples(
-            st.just("append"), st.integers(0, 2), st.sampled_from(PUBLISHERS), st.sampled_from(Kind), recipients
-        ),
+        st.tuples(st.just("append"), st.integers(0, 2), st.sampled_from(PUBLISHERS), st.sampled_from(Kind), recipients),
         st.tuples(st.just("deliver"), st.integers(0, 50)),
         st.tuples(st.just("deliver"), st.integers(0, 50)),
         st.tuples(
-            st.just("ask"), st.integers(-1, 40), st.sampled_from(("", "a", "b")), st.integers(0, 5),
+            st.just("ask"),
+            st.integers(-1, 40),
+            st.sampled_from(("", "a", "b")),
+            st.integers(0, 5),
             st.sampled_from(("", "x", "y", "z")),
         ),
         st.tuples(st.just("trim"), st.integers(1, 6)),

@@ -19,7 +19,10 @@ def batching(stored: Ledger = LEDGER, **settings: object) -> ImporterDriver:
 
 def heavy(offset: int, **fields: object) -> Record:
     message = PackageMessage(
-        publisher_instance="i", publisher="site", package_id=f"p{offset}", **({"kind": Kind.ADD} | fields)  # type: ignore[arg-type]
+        publisher_instance="i",
+        publisher="site",
+        package_id=f"p{offset}",
+        **({"kind": Kind.ADD} | fields),  # type: ignore[arg-type]
     )
     return as_read(new_record(message, record_id=str(offset), time_ns=1, producer="test"), offset)
 

@@ -9,7 +9,7 @@ import pytest
 from callboard.actors.core.agent import GATEWAY
 from callboard.actors.core.decision import Origin, PeerUp, Reply, Send, Stopping
 from callboard.actors.core.effects import Append, FindBounds, TopicBounds
-from callboard.actors.topology.member.renewer import SEQ_JUMP, Renewer
+from callboard.actors.topology.member.renewer import Renewer
 from callboard.actors.topology.member.roles import VIEW_KEEPER
 from callboard.actors.topology.member.settings import MemberSettings
 from callboard.errors import LogUnavailable, TopicMissing
@@ -235,39 +235,18 @@ def test_a_failed_append_is_tried_again_within_half_an_interval() -> None:
     assert driver.notes() == ["message.failed"] * 9
 
 
-def test_after_its_restart_the_renewer_goes_on_far_behind_what_it_may_have_said() -> None:
-    topic = Topic("a", "b")
-
-    driver = renewer(topic.state)
-
-    assert driver.saying is not None
-    assert driver.saying.seq > topic.member("a").seq + SEQ_JUMP
-
-
-def test_of_two_renewers_that_die_before_they_are_read_back_the_second_uses_other_numbers() -> None:
-    topic = Topic("a", "b")
+@pytest.mark.parametrize("read_back", [False, True])
+def test_a_restarted_renewer_uses_none_of_the_numbers_of_its_predecessors(read_back: bool) -> None:
+    topic = Topic("a" if read_back else "b")
     first, second = renewer(topic.state), renewer()
     second.pass_time(1)
     second.feed(Pulse())
     second.news(topic.state)
+    second.tick("renew")
 
     assert first.saying is not None
     assert second.saying is not None
-    assert second.saying.seq > first.saying.seq
-
-
-def test_a_renewer_that_finds_the_join_of_its_predecessor_goes_on_behind_all_that_this_may_have_said() -> None:
-    topic = Topic("b")
-    driver = renewer(topic.state)
-    assert driver.appended().seq == 1
-    topic.sent["a1"] = 4
-    topic.join("a")
-
-    driver.news(topic.state)
-    driver.tick("renew")
-
-    assert driver.saying is not None
-    assert driver.saying.seq > topic.member("a").seq + SEQ_JUMP
+    assert second.saying.seq >= first.saying.seq + 1000 - 1, "one message a millisecond is the most that it said"
 
 
 def test_a_restarted_view_keeper_is_told_what_was_sent_last() -> None:

@@ -1,0 +1,1 @@
+"""Snapshots of the job topic, from which newcomers go on."""

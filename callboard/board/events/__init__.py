@@ -1,0 +1,1 @@
+"""Distributed events: publishing them, and listening."""

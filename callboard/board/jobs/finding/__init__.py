@@ -1,0 +1,1 @@
+"""Finding jobs, commands for those that are found, and what became of them all."""

@@ -1,0 +1,58 @@
+"""The health of jobs, for ``callboard doctor``."""
+
+from collections.abc import Iterator
+
+from callboard.backends.examination import Finding, advice, ok, problem
+from callboard.board.context import BoardContext
+from callboard.board.jobs.health.report import oldest_s, parked, worker_states
+from callboard.board.jobs.queues import queue_states
+from callboard.board.jobs.reading import JobReading
+from callboard.board.jobs.schedules.schedule_state import schedule_state
+from callboard.board.jobs.schedules.scheduling import jobs_of
+from callboard.board.topology.wording import named
+from callboard.errors import OffsetOutOfRange, SchemaTooNew
+
+WAIT_S = 300.0
+"""A job that is due waits for seconds unless there are too few slots."""
+
+
+async def examine_jobs(board: BoardContext) -> list[Finding]:
+    """Examine queues, workers and schedules; nothing if there never was a job or a schedule."""
+    try:
+        reading = await jobs_of(board)
+    except (SchemaTooNew, OffsetOutOfRange) as error:
+        return [problem(f"jobs cannot be read: {error}", "upgrade callboard here, or see `callboard log list`")]
+    jobs = reading.jobs
+    if not jobs.topics and not len(jobs.schedules):
+        return []
+    now_ms = board.now_ns() // 1_000_000
+    queues, workers = queue_states(reading), worker_states(reading)
+    queued, active = sum(each.queued for each in queues), sum(each.active for each in queues)
+    leads = next((each.instance for each in workers if each.dispatches), "no one")
+    summary = ok(f"jobs that wait: {queued}, that run: {active}; workers: {len(workers)}; {leads} dispatches")
+    return [*_waiting(reading, now_ms), *_schedules(reading, now_ms), summary]
+
+
+def _waiting(reading: JobReading, now_ms: int) -> Iterator[Finding]:
+    if waits := parked(reading):
+        topics = named([f"{topic} ({many})" for topic, many in sorted(waits.items())])
+        yield problem(f"jobs wait that no worker runs: {topics}", "run a worker for them: `callboard run worker`")
+    ages_s = oldest_s(reading, now_ms)
+    for each in queue_states(reading):
+        age_s = ages_s.get(each.name, 0.0)
+        if each.suspended and each.queued:
+            what = f"queue {each.name} is suspended; jobs that wait in it: {each.queued}"
+            yield advice(what, "`callboard jobs resume`")
+        elif age_s > WAIT_S and each.queued > each.parked:
+            fix = "run more workers, or give them more slots; see its limits and `callboard jobs workers`"
+            yield advice(f"in queue {each.name} a job has been due for {age_s:.0f} s", fix)
+
+
+def _schedules(reading: JobReading, now_ms: int) -> Iterator[Finding]:
+    states = [schedule_state(each, now_ms) for each in reading.jobs.schedules]
+    if wrong := [f"{each.name}: {each.problem}" for each in states if each.problem]:
+        fix = "install the time zones on the hosts of workers, or set the schedules again"
+        yield problem(f"schedules have no ticks: {named(wrong)}", fix)
+    if states and not reading.jobs.workers:
+        what = f"no worker carries out schedules: {named([each.name for each in states])}"
+        yield problem(what, "run one, of any jobs: `callboard run worker`")

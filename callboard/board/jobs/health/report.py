@@ -1,0 +1,79 @@
+"""Who runs jobs, and how long they have been waiting."""
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
+from itertools import islice
+
+from callboard.board.jobs.reading import JobReading
+from callboard.messages.jobs.job_state import JobState
+
+LOOKS_MAX = 100_000
+"""Jobs that are looked at to find the oldest that is due: those that are not due yet may be before it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WorkerState:
+    """A worker, as it said of itself.
+
+    Attributes:
+        instance: its id in the cluster.
+        incarnation: of this start of it.
+        slots: how many jobs it runs at a time; 0 if it takes no more.
+        running: jobs that it has leased.
+        topics: the patterns that it has functions for.
+        dispatches: whether it leases jobs to all workers.
+        host: that it runs on.
+        deny: the topics and patterns that it does not run after all.
+        tags: what it has, which queues can demand.
+    """
+
+    instance: str
+    incarnation: str
+    slots: int
+    running: int
+    topics: tuple[str, ...]
+    dispatches: bool
+    host: str
+    deny: tuple[str, ...]
+    tags: tuple[str, ...]
+
+
+def worker_states(reading: JobReading) -> tuple[WorkerState, ...]:
+    """The workers, by instance."""
+    jobs = reading.jobs
+    found = (
+        WorkerState(
+            instance=its.instance, incarnation=incarnation, slots=its.slots,
+            running=len(jobs.leased_to.get(incarnation, ())), topics=its.topics,
+            dispatches=incarnation == jobs.fence.dispatcher, host=its.host, deny=its.deny, tags=its.tags,
+        )
+        for incarnation, its in jobs.workers.items()
+    )  # fmt: skip
+    return tuple(sorted(found, key=lambda its: (its.instance, its.incarnation)))
+
+
+def oldest_s(reading: JobReading, now_ms: int) -> Mapping[str, float]:
+    """By queue, how long the oldest job has been waiting that could run."""
+    jobs, table, found = reading.jobs, reading.jobs.table, dict[str, float]()
+    queued = {jobs.queue_of(topic).name for (topic, state), many in table.counts.items() if many and not state}
+    for row in islice(table.having((JobState.QUEUED,)), LOOKS_MAX):
+        job, queue = table.ids[row], jobs.queue_of(table.topics[row]).name
+        since_ms = max(table.since_ms[row], jobs.waiting.due_ms(job))
+        if queue not in found and since_ms <= now_ms and job not in jobs.flows:
+            found[queue] = (now_ms - since_ms) / 1000
+            if len(found) == len(queued):
+                break
+    return found
+
+
+def parked(reading: JobReading) -> Counter[str]:
+    """How many jobs of each topic wait for a worker that runs it."""
+    counts = reading.jobs.table.counts
+    return +Counter(
+        {
+            topic: counts[number, JobState.QUEUED]
+            for number, topic in enumerate(reading.jobs.topics)
+            if not reading.is_run(number)
+        }
+    )

@@ -1,0 +1,1 @@
+"""What became of jobs, as it happens and as it was."""

@@ -1,0 +1,1 @@
+"""Jobs that are added within a transaction of the caller's database."""

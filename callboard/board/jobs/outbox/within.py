@@ -1,0 +1,127 @@
+"""Writes jobs to the outbox within a transaction of the caller."""
+
+import json
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from inspect import iscoroutinefunction
+from typing import Any, NamedTuple
+
+from callboard.board.jobs.new_job import NewJob, encoded
+from callboard.errors import ConfigError, RequestRefused, Undecodable
+from callboard.messages.jobs.job_messages import JobsAddedMessage
+from callboard.messages.jobs.limits import check_message
+
+_INSERT = """
+INSERT INTO callboard_outbox (topic, payload, options)
+SELECT topic, payload, options::jsonb
+FROM unnest({0}::text[], {1}::bytea[], {2}::text[]) WITH ORDINALITY AS given (topic, payload, options, place)
+ORDER BY place"""
+"""The options are passed as text, as the connection may have a codec of its own for ``jsonb``."""
+
+_ASYNCPG, _PSYCOPG = _INSERT.format("$1", "$2", "$3"), _INSERT.format("%s", "%s", "%s")
+_NO_TABLE = "42P01"
+
+
+class Pending(NamedTuple):
+    """A job, its payload, and when it was given: its delay counts from there, in milliseconds since the epoch."""
+
+    job: NewJob
+    payload: bytes
+    ms: int
+
+
+def added(batch: Sequence[Pending], request: str, creator: str, void_from: int = -1) -> JobsAddedMessage:
+    """The message that adds the jobs. Raises ``Undecodable`` for what is out of bounds.
+
+    Raises ``RequestRefused`` for jobs that run after others: that there are none would be known too late.
+    """
+    if any(each.job.after for each in batch):
+        raise RequestRefused("a job that is added within a transaction cannot run after others; leave out `after`")
+    topics = {topic: place for place, topic in enumerate(dict.fromkeys(each.job.topic for each in batch))}
+    options = (each.job.options(place, each.ms) for place, each in enumerate(batch))
+    message = JobsAddedMessage(
+        request=request, creator=creator, topics=tuple(topics),
+        topic_of=tuple(topics[each.job.topic] for each in batch), payloads=tuple(each.payload for each in batch),
+        options=tuple(each for each in options if each is not None), void_from=void_from,
+    )  # fmt: skip
+    check_message(message)
+    return message
+
+
+Columns = tuple[list[str], list[bytes], list[str]]
+
+
+def columns(jobs: Sequence[NewJob]) -> Columns:
+    """Topics, payloads and options of the jobs, which were checked. Raises ``RequestRefused``."""
+    payloads = [encoded(job.payload) for job in jobs]
+    for job, payload in zip(jobs, payloads, strict=True):
+        try:
+            added([Pending(job, payload, 0)], "-", "-")
+        except Undecodable as error:
+            raise RequestRefused(str(error)) from error
+    return [job.topic for job in jobs], payloads, [json.dumps(_options(job)) for job in jobs]
+
+
+def _options(job: NewJob) -> dict[str, object]:
+    plain = NewJob(topic=job.topic, payload=job.payload)
+    names = (name for name in NewJob.__slots__ if getattr(job, name) != getattr(plain, name))
+    return {name: getattr(job, name) for name in names}
+
+
+async def write(connection: Any, its: Columns) -> None:
+    """Write over an asyncpg connection, or an ``AsyncConnection`` of psycopg."""
+    is_asyncpg = hasattr(connection, "fetchval")
+    if not is_asyncpg and not iscoroutinefunction(getattr(connection, "execute", None)):
+        raise _unfit(connection, "an asyncpg connection or a psycopg.AsyncConnection; callboard.sync takes others")
+    _demand_transaction(connection)
+    with _explained():
+        if is_asyncpg:
+            await connection.execute(_ASYNCPG, *its)
+            return
+        async with connection.cursor() as cursor:
+            await cursor.execute(_PSYCOPG, its)
+
+
+def write_blocking(connection: Any, its: Columns) -> None:
+    """Write over a ``psycopg.Connection``, or another one that has cursors."""
+    if hasattr(connection, "fetchval") or iscoroutinefunction(getattr(connection, "execute", None)):
+        raise _unfit(connection, "a psycopg.Connection; use callboard without sync for asynchronous ones")
+    if not hasattr(connection, "cursor"):
+        raise _unfit(connection, "a psycopg.Connection")
+    _demand_transaction(connection)
+    with _explained(), connection.cursor() as cursor:
+        cursor.execute(_PSYCOPG, its)
+
+
+def _unfit(connection: Any, expected: str) -> RequestRefused:
+    return RequestRefused(
+        f"the connection is {type(connection).__module__}.{type(connection).__name__}, not {expected}"
+    )
+
+
+def _demand_transaction(connection: Any) -> None:
+    """Raise ``RequestRefused`` if the jobs would be committed at once. psycopg begins a transaction by itself, unless
+    it is told not to.
+    """
+    if hasattr(connection, "is_in_transaction"):
+        is_in_transaction = connection.is_in_transaction()
+    else:
+        status = getattr(getattr(connection, "info", None), "transaction_status", 1)
+        is_in_transaction = not getattr(connection, "autocommit", False) or status != 0
+    if not is_in_transaction:
+        raise RequestRefused(
+            "the connection is in no transaction; use `async with connection.transaction():`, or board.jobs.add"
+        )
+
+
+@contextmanager
+def _explained() -> Iterator[None]:
+    try:
+        yield
+    except Exception as error:
+        if getattr(error, "sqlstate", "") != _NO_TABLE:
+            raise
+        raise ConfigError(
+            "the database has no table callboard_outbox, or not in the search_path of this connection; create it: "
+            "callboard outbox create --database URL"
+        ) from error

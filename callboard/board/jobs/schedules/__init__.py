@@ -1,0 +1,1 @@
+"""Schedules of jobs: setting and reading them, and building cron expressions."""

@@ -1,0 +1,1 @@
+"""Running jobs: the functions that are registered, and the worker that calls them."""

@@ -1,0 +1,106 @@
+"""``callboard events publish``, ``listen``, ``list``, ``listeners`` and ``forget``: events that services publish."""
+
+import json as plain_json
+import time
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from callboard.cli.board import on_board
+from callboard.cli.jobs.add import payload_value
+from callboard.cli.options import BoardOptions, Json
+from callboard.cli.terminal.output import age, show, show_json, show_table
+from callboard.errors import RequestRefused
+
+if TYPE_CHECKING:
+    from callboard.board.board import Callboard
+    from callboard.board.events.distributed_event import DistributedEvent
+
+Topics = Annotated[list[str] | None, typer.Argument(help="Topics or patterns of topics; default: all.")]
+
+
+def publish(
+    options: BoardOptions,
+    topic: Annotated[str, typer.Argument(help="What has happened, such as shop/price.", show_default=False)],
+    properties: Annotated[str | None, typer.Argument(help="A JSON object.", show_default=False)] = None,
+    json: Json = False,
+) -> None:
+    """Publish an event to all listeners."""
+    value = payload_value(properties)
+    if value is not None and not isinstance(value, dict):
+        raise RequestRefused("the properties are no JSON object; write them as '{\"cents\": 99}'")
+    event = on_board(options, lambda board: board.events.publish(topic, value))
+    if json:
+        show_json(asdict(event))
+    else:
+        show(f"{event.topic} is published, as {event.id}")
+
+
+def listen(
+    options: BoardOptions,
+    topics: Topics = None,
+    name: Annotated[str, typer.Option(help="Go on where the listener of this name was.")] = "",
+    oldest: Annotated[bool, typer.Option("--oldest", help="Begin with the oldest event, if the name is new.")] = False,
+    limit: Annotated[int, typer.Option(min=0, help="Stop after so many; 0: never.")] = 0,
+    json: Json = False,
+) -> None:
+    """Show events as they come, until Ctrl-C."""
+
+    async def work(board: "Callboard") -> None:
+        shown = 0
+        async with board.events.listen(topics or "**", name=name, oldest=oldest) as events:
+            async for event in events:
+                if json:
+                    show_json(asdict(event), indent=None)
+                else:
+                    show(" ".join(_row(event)))
+                shown += 1
+                if shown == limit:
+                    break
+
+    on_board(options, work, endless=True)
+
+
+def list_events(
+    options: BoardOptions,
+    topics: Topics = None,
+    after: Annotated[str, typer.Option(metavar="CURSOR", help="Those after the event with this cursor.")] = "",
+    limit: Annotated[int, typer.Option(min=1, max=1000, help="Show at most this many.")] = 20,
+    json: Json = False,
+) -> None:
+    """List the newest events that services have published."""
+    found = on_board(options, lambda board: board.events.find(topics or "**", after=after, limit=limit))
+    if json:
+        show_json([asdict(event) for event in found])
+    elif found:
+        show_table(("AGE", "TOPIC", "FROM", "PROPERTIES"), map(_row, found))
+    else:
+        show("no events")
+
+
+def listeners(options: BoardOptions, json: Json = False) -> None:
+    """Show the named listeners, and how far behind each is."""
+    found = on_board(options, lambda board: board.events.listeners())
+    if json:
+        show_json([asdict(each) for each in found])
+    elif found:
+        rows = ((its.name, str(its.behind), age(its.oldest_s), age(its.seen_s), str(its.attempts or ""),
+                 str(its.given_up or ""), its.problem or its.reason) for its in found)  # fmt: skip
+        show_table(("NAME", "<BEHIND>", "<OLDEST>", "<SEEN>", "<FAILED>", "<GIVEN UP>", "WHY"), rows)
+    else:
+        show("no listener has a name")
+
+
+def forget(
+    options: BoardOptions, name: Annotated[str, typer.Argument(help="Of the listener.", show_default=False)]
+) -> None:
+    """Forget a named listener that has stopped."""
+    if not on_board(options, lambda board: board.events.forget_listener(name)):
+        raise RequestRefused(f"there is no listener {name!r}; see `callboard events listeners`", code="not_found")
+    show(f"{name} is forgotten")
+
+
+def _row(event: "DistributedEvent") -> tuple[str, ...]:
+    since = age(max(0.0, time.time() - event.time_ms / 1000))
+    return since, event.topic, event.instance, plain_json.dumps(event.properties, ensure_ascii=False)

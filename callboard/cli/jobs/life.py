@@ -1,0 +1,67 @@
+"""``callboard jobs history`` and ``events``: what became of jobs."""
+
+from dataclasses import asdict
+from datetime import datetime
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from callboard.cli.board import on_board
+from callboard.cli.jobs.listing import JobId
+from callboard.cli.options import BoardOptions, Json
+from callboard.cli.terminal.output import show, show_json, show_table
+from callboard.errors import RequestRefused
+
+if TYPE_CHECKING:
+    from callboard.actors.jobs.rules.telling import JobEvent
+    from callboard.board.board import Callboard
+
+
+def history(options: BoardOptions, job: JobId, json: Json = False) -> None:
+    """Show the life of a job: each event, who commanded it, and why."""
+    found = on_board(options, lambda board: board.jobs.history(job))
+    if not found:
+        raise RequestRefused(f"nothing is known of job {job}; `callboard jobs list --all` shows those there are")
+    if json:
+        show_json([asdict(event) for event in found])
+    else:
+        show_table(("TIME", "JOB", "TOPIC", "WHAT"), map(_row, found))
+
+
+def events(
+    options: BoardOptions,
+    topic: Annotated[str | None, typer.Option(metavar="PATTERN", help="Only of these jobs.")] = None,
+    kind: Annotated[list[str] | None, typer.Option(metavar="KIND", help="Such as failed; repeatable.")] = None,
+    after: Annotated[str | None, typer.Option(metavar="CURSOR", help="Those after this event; '': all.")] = None,
+    once: Annotated[bool, typer.Option("--once", help="Only up to the newest; without --after, all.")] = False,
+    json: Json = False,
+) -> None:
+    """Show what becomes of jobs, as it happens, until Ctrl-C."""
+    start = "" if once and after is None else after
+
+    async def work(board: "Callboard") -> None:
+        known = list[dict[str, object]]()
+        async for event in board.jobs.events(start, topic=topic, kinds=kind or (), follow=not once):
+            if json and once:
+                known.append(asdict(event))
+            elif json:
+                show_json(asdict(event), indent=None)
+            else:
+                show(" ".join(_row(event)))
+        if json:
+            show_json(known)
+
+    on_board(options, work, endless=not once)
+
+
+def _row(event: "JobEvent") -> tuple[str, ...]:
+    parts = (
+        event.kind, f"attempt {event.attempt}" * bool(event.attempt), f"on {event.worker}" * bool(event.worker),
+        f"by {event.author}" * bool(event.author), f"due at {_time(event.due_ms)}" * bool(event.due_ms),
+    )  # fmt: skip
+    about = ", ".join(filter(None, parts)) + "".join(f": {text}" for text in (event.message, event.reason) if text)
+    return _time(event.time_ms), str(event.job), event.topic, about
+
+
+def _time(ms: int) -> str:
+    return datetime.fromtimestamp(ms / 1000).astimezone().isoformat(" ", "milliseconds")

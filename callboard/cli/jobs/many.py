@@ -1,0 +1,107 @@
+"""``callboard jobs drop-all``, ``retry-all``, ``clear`` and ``stats``: many jobs at once."""
+
+import json as plain_json
+import re
+from collections.abc import Callable, Coroutine, Iterable
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from callboard.board.jobs.finding.finding import JobQuery
+from callboard.board.jobs.finding.statistics import JobFigures
+from callboard.cli.board import on_board
+from callboard.cli.commanding import Author, Reason
+from callboard.cli.options import BoardOptions, Json
+from callboard.cli.terminal.output import show, show_json, show_table
+from callboard.errors import ConfigError
+
+if TYPE_CHECKING:
+    from callboard.board.board import Callboard
+
+OfTopic = Annotated[str | None, typer.Option("--topic", metavar="PATTERN", help="Only of these topics.")]
+OfQueue = Annotated[str | None, typer.Option("--queue", metavar="QUEUE", help="Only of this queue.")]
+Where = Annotated[
+    list[str] | None, typer.Option(metavar="CONDITION", help="On the payload, such as 'size>=3'; repeatable: all hold.")
+]
+CONDITION = re.compile(r"(?P<name>.*?)\s*(?P<operator><=|>=|<|>|=)\s*(?P<value>.*)", re.DOTALL)
+
+
+def query(topic: str | None, queue: str | None, where: list[str] | None) -> JobQuery:
+    """Which jobs the options mean."""
+    found = JobQuery()
+    if topic is not None:
+        found["topic"] = topic
+    if queue is not None:
+        found["queue"] = queue
+    if where:
+        found["where"] = dict(map(_condition, where))
+    return found
+
+
+def _condition(text: str) -> tuple[str, str | int | float | bool | None]:
+    match = CONDITION.fullmatch(text)
+    if match is None:
+        raise ConfigError(f"{text!r} is no condition; write a property, one of <, <=, =, >= and >, and a value")
+    try:
+        value = plain_json.loads(match["value"])
+    except ValueError:
+        value = match["value"]  # a text without quotes
+    return f"{match['operator']}{match['name']}", value
+
+
+def drop_all(
+    options: BoardOptions, topic: OfTopic = None, queue: OfQueue = None, where: Where = None,
+    reason: Reason = "", author: Author = "", json: Json = False,
+) -> None:  # fmt: skip
+    """End all jobs at once that fit and have not ended; those that run are cancelled."""
+    asked = query(topic, queue, where)
+    _many(options, "dropped", lambda board: board.jobs.drop_all(reason, author, **asked), json=json)
+
+
+def retry_all(
+    options: BoardOptions, topic: OfTopic = None, queue: OfQueue = None, where: Where = None,
+    reason: Reason = "", author: Author = "", json: Json = False,
+) -> None:  # fmt: skip
+    """Add all jobs once more that fit and were given up or ended with an error, and forget these."""
+    asked = query(topic, queue, where)
+    again = "added again"
+    _many(options, again, lambda board: board.jobs.retry_all(reason=reason, author=author, **asked), json=json)
+
+
+def clear(
+    options: BoardOptions,
+    queue: Annotated[str, typer.Argument(metavar="QUEUE", help="Its name.", show_default=False)],
+    reason: Reason = "",
+    author: Author = "",
+    json: Json = False,
+) -> None:
+    """Remove all jobs of a queue that have not ended, also from the history."""
+    _many(options, "removed", lambda board: board.jobs.remove_all(queue, reason, author), json=json)
+
+
+def _many(
+    options: BoardOptions, word: str, work: Callable[["Callboard"], Coroutine[Any, Any, int]], *, json: bool
+) -> None:
+    many = on_board(options, work)
+    if json:
+        show_json({word.replace(" ", "_"): many})
+    else:
+        show(f"{word}: {many}")
+
+
+def stats(options: BoardOptions, json: Json = False) -> None:
+    """Show what became of all jobs: in all, and by queue, topic and worker."""
+    found = on_board(options, lambda board: board.jobs.statistics())
+    if json:
+        show_json(asdict(found))
+        return
+    names = tuple(asdict(found.total))
+    rows = [("all", found.total)]
+    for kind, its in (("queue", found.queues), ("topic", found.topics), ("worker", found.workers)):
+        rows += [(f"{kind} {name}", figures) for name, figures in its.items()]
+    show_table(("", *(f"<{name.upper().replace('_', ' ')}>" for name in names)), (_row(*row) for row in rows))
+
+
+def _row(name: str, figures: JobFigures) -> Iterable[str]:
+    return name, *(f"{value:.0f}" for value in asdict(figures).values())

@@ -1,0 +1,1 @@
+"""The outbox: jobs that were added within transactions of a database."""

@@ -1,0 +1,1 @@
+"""``callboard schedules``: what adds jobs at its ticks."""

@@ -1,0 +1,117 @@
+"""``callboard schedules set``, ``run``, ``suspend``, ``resume`` and ``remove``: commands about schedules."""
+
+from datetime import datetime
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from callboard.board.jobs.job import Job
+from callboard.cli.board import on_board
+from callboard.cli.commanding import Author, Reason
+from callboard.cli.jobs.add import payload_value
+from callboard.cli.jobs.options import Lane, Payload, Priority, Retries, Timeout, Title, Topic, Unique, UniqueFor
+from callboard.cli.jobs.shown import job_data, state_words
+from callboard.cli.options import BoardOptions, Json
+from callboard.cli.schedules.listing import ScheduleName, known, local, rule_words, schedule_data
+from callboard.cli.terminal.output import show, show_json
+from callboard.errors import RequestRefused
+
+if TYPE_CHECKING:
+    from callboard.board.board import Callboard
+
+
+def set_schedule(
+    options: BoardOptions,
+    name: ScheduleName,
+    topic: Topic,
+    payload: Payload = None,
+    cron: Annotated[
+        list[str] | None,
+        typer.Option(metavar="EXPRESSION", help="Minute, hour, day, month, weekday: '30 3 * * MON-FRI'; repeatable."),
+    ] = None,
+    every: Annotated[float | None, typer.Option(metavar="SECONDS", min=1, help="Or seconds between ticks.")] = None,
+    at: Annotated[str | None, typer.Option(metavar="TIME", help="Or the only tick: 2026-11-27T08:00.")] = None,
+    zone: Annotated[str, typer.Option(help="Time zone of --cron and --at, such as Europe/Berlin.")] = "UTC",
+    catch_up: Annotated[
+        str, typer.Option(metavar="HOW", help="Missed ticks to make up for: skip, last, or how many.")
+    ] = "last",
+    suspended: Annotated[bool, typer.Option("--suspended", help="Add no jobs until it is resumed.")] = False,
+    priority: Priority = 0,
+    lane: Lane = "",
+    unique: Unique = "",
+    unique_for: UniqueFor = 0.0,
+    retries: Retries = None,
+    timeout: Timeout = 0,
+    title: Title = "",
+    author: Author = "",
+    json: Json = False,
+) -> None:
+    """Add a schedule, or replace the one of this name."""
+    value, only = payload_value(payload), _time(at)
+    its = on_board(options, lambda board: board.jobs.schedule(
+        name, topic, value, cron=cron or (), every_s=every, at=only, zone=zone,
+        catch_up=int(catch_up) if catch_up.isdecimal() else catch_up, suspended=suspended, author=author,
+        priority=priority, lane=lane, unique=unique, unique_s=unique_for, retries=retries, timeout_s=timeout,
+        title=title,
+    ))  # fmt: skip
+    if json:
+        show_json(schedule_data(its))
+    else:
+        then = "suspended" if its.suspended else f"next at {local(its.next_ms, its.zone)}" if its.next_ms else "had it"
+        show(f"schedule {name}, {rule_words(its)}: {then}")
+
+
+def _time(text: str | None) -> datetime | None:
+    try:
+        return None if text is None else datetime.fromisoformat(text)
+    except ValueError:
+        raise RequestRefused(f"--at is {text!r}, which is no time; write it as 2026-11-27T08:00") from None
+
+
+def run(options: BoardOptions, name: ScheduleName, json: Json = False) -> None:
+    """Add a job of a schedule now; its ticks stay as they are."""
+
+    async def work(board: "Callboard") -> Job:
+        await known(board, name)
+        return await board.jobs.run_schedule(name)
+
+    job = on_board(options, work)
+    if json:
+        show_json(job_data(job))
+    else:
+        show(f"job {job.id}, {job.topic}: {state_words(job)}")
+
+
+def suspend(
+    options: BoardOptions, name: ScheduleName, reason: Reason = "", author: Author = "", json: Json = False
+) -> None:
+    """Have a schedule add no jobs until it is resumed."""
+    _change(options, "suspended", name, reason, author, json=json)
+
+
+def resume(
+    options: BoardOptions, name: ScheduleName, reason: Reason = "", author: Author = "", json: Json = False
+) -> None:
+    """Have a schedule add jobs again, for ticks from now on."""
+    _change(options, "resumed", name, reason, author, json=json)
+
+
+def remove(
+    options: BoardOptions, name: ScheduleName, reason: Reason = "", author: Author = "", json: Json = False
+) -> None:
+    """Remove a schedule; jobs that it has added stay."""
+    _change(options, "removed", name, reason, author, json=json)
+
+
+def _change(options: BoardOptions, done: str, name: str, reason: str, author: str, *, json: bool) -> None:
+    async def work(board: "Callboard") -> None:
+        jobs = board.jobs
+        changes = {"suspended": jobs.suspend_schedule, "resumed": jobs.resume_schedule, "removed": jobs.unschedule}
+        await known(board, name)
+        await changes[done](name, reason, author)
+
+    on_board(options, work)
+    if json:
+        show_json({"schedule": name, "done": done})
+    else:
+        show(f"{name} is {done}")

@@ -1,0 +1,93 @@
+"""``callboard schedules list`` and ``next``: show schedules and their ticks."""
+
+from collections.abc import Iterable
+from dataclasses import asdict
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from callboard.actors.jobs.schedules.ticks import zone_of
+from callboard.board.jobs.schedules.schedule_state import ScheduleState
+from callboard.cli.board import on_board
+from callboard.cli.jobs.shown import plain
+from callboard.cli.options import BoardOptions, Json
+from callboard.cli.terminal.output import show, show_json, show_table
+from callboard.door.names import suggestion
+from callboard.errors import RequestRefused
+
+if TYPE_CHECKING:
+    from callboard.board.board import Callboard
+
+ScheduleName = Annotated[str, typer.Argument(metavar="NAME", help="Of the schedule.", show_default=False)]
+
+
+def list_schedules(
+    options: BoardOptions,
+    topic: Annotated[str | None, typer.Option(metavar="PATTERN", help="Only for these topics.")] = None,
+    json: Json = False,
+) -> None:
+    """List the schedules by name; runs without a name."""
+    found = on_board(options, lambda board: board.jobs.schedules(topic))
+    if json:
+        show_json([schedule_data(each) for each in found])
+    elif found:
+        show_table(("NAME", "RULE", "NEXT", "LAST", "TOPIC", "STATE"), map(_row, found))
+    else:
+        show("no such schedule" if topic else "no schedule is set")
+
+
+def _row(its: ScheduleState) -> Iterable[str]:
+    state = its.problem or ("suspended" if its.suspended else "")
+    return its.name, rule_words(its), local(its.next_ms, its.zone), local(its.last_ms, its.zone), its.job.topic, state
+
+
+def rule_words(its: ScheduleState) -> str:
+    """When its ticks are."""
+    if its.at_ms:
+        return "once"
+    return f"every {its.every_s:g} s" if its.every_s else f"{'; '.join(its.cron)} ({its.zone})"
+
+
+def local(ms: int, zone: str) -> str:
+    """The time on clocks in the zone, or in UTC if that is unknown here; nothing for 0."""
+    try:
+        there = zone_of(zone)
+    except ValueError:
+        there = UTC
+    return datetime.fromtimestamp(ms / 1000, there).isoformat(" ", "seconds") if ms else ""
+
+
+def schedule_data(its: ScheduleState) -> dict[str, Any]:
+    """The schedule as JSON."""
+    data = asdict(its)
+    return data | {"job": plain(data["job"])}
+
+
+def next_ticks(
+    options: BoardOptions,
+    name: ScheduleName,
+    limit: Annotated[int, typer.Argument(metavar="[N]", min=1, max=1000, help="How many.")] = 5,
+    json: Json = False,
+) -> None:
+    """Show when the next ticks of a schedule are."""
+
+    async def work(board: "Callboard") -> tuple[ScheduleState, tuple[int, ...]]:
+        its = await known(board, name)
+        return its, await board.jobs.next_ticks(name, limit)
+
+    its, ticks = on_board(options, work)
+    if json:
+        show_json(ticks)
+    else:
+        show(*(local(each, its.zone) for each in ticks) if ticks else (f"{name} is suspended",))
+
+
+async def known(board: "Callboard", name: str) -> ScheduleState:
+    """The schedule. Raises ``RequestRefused`` if there is none of this name."""
+    found = {each.name: each for each in await board.jobs.schedules()}
+    if name not in found:
+        close = suggestion(name, found)
+        meant = f"did you mean {close!r}?" if close else "see `callboard schedules`"
+        raise RequestRefused(f"there is no schedule {name!r}; {meant}", code="not_found")
+    return found[name]
