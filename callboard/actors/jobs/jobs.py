@@ -93,8 +93,9 @@ class Jobs:
         """The hosts that added jobs, of those which prefer to run there."""
         self.schedules = Schedules()
         self.fence = Fence()
-        self.leased_at = -1
-        """The offset of the last lease or change of a queue: leases that were planned before are void."""
+        self.recent: dict[int, int] = {}
+        """The offsets and times of the records from the last lease or change of a queue on: leases that were planned
+        when the last record was another one are void."""
         self.requests: dict[str, int] = {}
         """The offsets of the latest requests for jobs."""
         self._queue_of: dict[int, JobQueue] = {}

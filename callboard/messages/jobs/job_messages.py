@@ -108,8 +108,8 @@ class JobsLeasedMessage(Event):
 
     The first message of a dispatcher has no jobs: what former dispatchers lease from then on is void. ``cluster_log``
     identifies the control topic, and ``epoch`` is that of the view in which the dispatcher began.
-    The lease is void if there was another one, or a queue was changed, since ``read_to``, the last record that the
-    dispatcher had read.
+    ``read_to`` is the last record that the dispatcher had read, appended at ``read_ms``. The lease is void if there was
+    another one since, or a queue was changed, or this log has no such record, as an older copy took its place.
     """
 
     cluster_log: str
@@ -119,6 +119,7 @@ class JobsLeasedMessage(Event):
     worker_of: tuple[int, ...] = ()
     jobs: tuple[int, ...] = ()
     read_to: int = -1
+    read_ms: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

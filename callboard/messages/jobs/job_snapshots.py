@@ -53,13 +53,14 @@ class JobsState(Event):
     """All jobs after some record, or a part of them. ``lane_jobs`` are the jobs that others of the lane wait for, and
     ``key_jobs`` those that have a key, until they have ended and ``key_until_ms`` has come. ``rate_starts`` is how many
     jobs of ``rate_queues`` were started between two times; the tallies are those since ``since_ms``.
-    ``present`` has the reports on jobs that run, ``past`` those on earlier attempts.
+    ``present`` has the reports on jobs that run, ``past`` those on earlier attempts. ``recent`` are the offsets of the
+    records since the last lease or change of a queue, and that one's own.
     """
 
     cluster_log: str = ""
     epoch: int = -1
     dispatcher: str = ""
-    leased_at: int = -1
+    recent: tuple[int, ...] = ()
     queues: tuple[JobQueue, ...] = ()
     suspended: tuple[str, ...] = ()
     topics: tuple[str, ...] = ()
@@ -95,3 +96,4 @@ class JobsState(Event):
     saved: tuple[bytes, ...] = ()
     present: tuple[JobProgress, ...] = ()
     past: tuple[JobProgress, ...] = ()
+    recent_ms: tuple[int, ...] = ()

@@ -74,7 +74,7 @@ INSTANCES = [
     ),
     JobsLeasedMessage(
         cluster_log="log-1", epoch=40, dispatcher="dada", workers=("c0ffee",), worker_of=(0, 0),
-        jobs=(4096, 4097), read_to=8,
+        jobs=(4096, 4097), read_to=8, read_ms=1_700_000_000_000,
     ),
     END,
     ENDED,
@@ -101,7 +101,8 @@ INSTANCES = [
     LEASES,
     SCHEDULE,
     JobsState(
-        cluster_log="log-1", epoch=40, dispatcher="dada", leased_at=9, queues=(JobQueue(name="a"),), suspended=("b",),
+        cluster_log="log-1", epoch=40, dispatcher="dada", recent=(9,), recent_ms=(7,), queues=(JobQueue(name="a"),),
+        suspended=("b",),
         topics=("mail/send",), workers=(WORKER,), leases=(LEASES,), stopping=(4096,), rows=(ROWS,), option_jobs=(4097,),
         options=(JobOptions(job=1),), due_jobs=(4097,), due_ms=(5,), lanes=("customer-7",), lane_jobs=(4097,),
         keys=("order-12",), key_jobs=(4097,), key_until_ms=(9,), history=(KEPT,), schedules=(SCHEDULE,),

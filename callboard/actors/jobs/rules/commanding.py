@@ -34,7 +34,7 @@ def command(jobs: Jobs, at: At, said: JobCommandMessage) -> Iterator[Refusal]:
         jobs.queues.remove(said.remove)
         jobs.reconfigured()
     if said.configure is not None or said.remove or said.suspend:
-        jobs.leased_at = at.offset  # so that a lease is void that was planned by the former settings
+        jobs.recent.clear()  # so that a lease is void that was planned by the former settings
 
 
 def _stop(jobs: Jobs, at: At, job: int) -> None:

@@ -19,13 +19,10 @@ def lease(jobs: Jobs, at: At, leased: JobsLeasedMessage) -> Iterator[Refusal]:
             return
         jobs.fence = claim
         jobs.rates.set_back(at.ms)
-    if leased.jobs and leased.read_to >= at.offset:  # it had read more than there is: an older copy took its place
-        yield WHOLE, f"it was planned on another log, which had a record at offset {leased.read_to}"
+    if leased.jobs and jobs.recent.get(leased.read_to) != leased.read_ms:  # by former limits or lanes, or another log
+        yield WHOLE, f"it was planned by a log that ended with another record, at offset {leased.read_to}"
         return
-    if leased.jobs and leased.read_to < jobs.leased_at:  # by former settings, limits or lanes
-        yield WHOLE, f"it was planned before the record at offset {jobs.leased_at}"
-        return
-    jobs.leased_at = at.offset
+    jobs.recent.clear()
     topics, begun = set[int](), [0] * len(leased.workers)
     for job, place in zip(leased.jobs, leased.worker_of, strict=True):
         worker, row = leased.workers[place], jobs.table.find(job)

@@ -28,11 +28,18 @@ from callboard.messages.jobs.job_messages import (
 )
 from callboard.messages.jobs.progress_messages import JobsProgressedMessage
 
+RECENT_MAX = 10_000
+"""Records that come between the planning of a lease and the lease, at the most: more make it void."""
+
 
 def apply(jobs: Jobs, at: At, message: Event) -> dict[int, str]:
     """Apply the next record's message; returns what it did not do."""
     rule = RULES.get(type(message))
-    return dict(rule(jobs, at, message)) if rule else {}
+    refused = dict(rule(jobs, at, message)) if rule else {}
+    jobs.recent[at.offset] = at.ms
+    if len(jobs.recent) > RECENT_MAX:
+        del jobs.recent[next(iter(jobs.recent))]
+    return refused
 
 
 RULES: Mapping[type[Event], Callable[[Jobs, At, Any], Iterator[Refusal]]] = {

@@ -71,7 +71,8 @@ def _decompressed(content: bytes) -> bytes:
 
 def _made(state: JobsState) -> Jobs:
     jobs = Jobs()
-    jobs.fence, jobs.leased_at = Fence(state.cluster_log, state.epoch, state.dispatcher), state.leased_at
+    jobs.fence = Fence(state.cluster_log, state.epoch, state.dispatcher)
+    jobs.recent.update(zip(state.recent, state.recent_ms, strict=True))
     for queue in state.queues:
         jobs.queues.configure(queue)
     jobs.queues.suspended.update(state.suspended)

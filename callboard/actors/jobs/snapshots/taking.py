@@ -55,9 +55,9 @@ def _states(jobs: Jobs) -> Iterator[JobsState]:
     history, schedules = jobs.history.kept(), list(jobs.schedules)
     creators, saved = dict(jobs.creators), dict(jobs.reports.saved)
     present, past = dict(jobs.reports.present), dict(jobs.reports.past)
-    fence, starts = jobs.fence, list(jobs.rates)
+    fence, starts, recent = jobs.fence, list(jobs.rates), dict(jobs.recent)
     yield JobsState(
-        cluster_log=fence.cluster_log, epoch=fence.epoch, dispatcher=fence.dispatcher, leased_at=jobs.leased_at,
+        cluster_log=fence.cluster_log, epoch=fence.epoch, dispatcher=fence.dispatcher,
         queues=jobs.queues.configured, suspended=tuple(sorted(jobs.queues.suspended)), topics=tuple(jobs.topics),
         workers=tuple(WorkerMessage(incarnation=name, **its._asdict()) for name, its in jobs.workers.items()),
         leases=tuple(
@@ -81,6 +81,7 @@ def _states(jobs: Jobs) -> Iterator[JobsState]:
     yield from _pieces(requests, "requests", "request_offsets")
     yield from _pieces(creators, "creator_jobs", "creators")
     yield from _pieces(saved, "saved_jobs", "saved")
+    yield from _pieces(recent, "recent", "recent_ms")
     for some_reports in _batches(present.items()):
         yield JobsState(present=tuple(JobProgress(job=job, **report._asdict()) for job, report in some_reports))
     for some_reports in _batches(past.items()):

@@ -77,6 +77,7 @@ class Dispatching:
         forgetting = self._forgetting(now)
         if not self._planned:
             return (*added, *forgetting)
+        read_to, read_ms = next(reversed(jobs.recent.items()), (-1, 0))
         workers = {worker: place for place, worker in enumerate(dict.fromkeys(worker for _, worker in self._planned))}
         return (
             *added,
@@ -84,7 +85,7 @@ class Dispatching:
             JobsLeasedMessage(
                 cluster_log=fence.cluster_log, epoch=fence.epoch, dispatcher=fence.dispatcher, workers=tuple(workers),
                 worker_of=tuple(workers[worker] for _, worker in self._planned),
-                jobs=tuple(job for job, _ in self._planned), read_to=self._read_to,
+                jobs=tuple(job for job, _ in self._planned), read_to=read_to, read_ms=read_ms,
             ),
         )  # fmt: skip
 

@@ -14,7 +14,7 @@ def digest(jobs: Jobs) -> str:
         rows, jobs.topics, sorted(jobs.options.items()), [jobs.queue_of(each) for each in range(len(jobs.topics))],
         sorted(jobs.workers.items()), sorted(jobs.leases.items()), sorted(jobs.stopping),
         sorted(jobs.suspects), sorted(jobs.reports.present.items()), sorted(jobs.reports.saved.items()),
-        {name: list(its.items()) for name, its in sorted(jobs.leased_to.items())}, jobs.fence, jobs.leased_at,
+        {name: list(its.items()) for name, its in sorted(jobs.leased_to.items())}, jobs.fence, jobs.recent,
         sorted(jobs.requests.items()), {its.message.name: its for its in jobs.schedules}, sorted(jobs.queues.suspended),
     )  # fmt: skip
     return hashlib.sha256(repr(known).encode()).hexdigest()

@@ -44,6 +44,7 @@ class Witness:
         self._keys: defaultdict[str, list[tuple[int, int]]] = defaultdict(list)
         self._fence: tuple[Any, ...] = ("", -1, "")
         self._leased_at = -1
+        self._times_ms: dict[int, int] = {}
         self.leasing = Leasing(self.jobs, self._open)
         self._excused: set[tuple[int, int]] = set()
         """Leases that were taken back: their work may be done twice."""
@@ -75,6 +76,7 @@ class Witness:
         must(not isinstance(message, Unread), "all records can be read", message)
         at = At(record.offset, record.time_ns // 1_000_000)
         self.offset = record.offset
+        self._times_ms[at.offset] = at.ms
         before = self.jobs.schedules.get(getattr(message, "schedule", ""))
         known = set(self.jobs.workers)
         refused = apply(self.jobs, at, message)
@@ -143,7 +145,9 @@ class Witness:
         claim = leased.cluster_log, leased.epoch, leased.dispatcher
         begins = not leased.jobs and (claim[0] != self._fence[0] or claim[1] > self._fence[1])
         valid = claim == self._fence or begins
-        outdated = leased.jobs and not self._leased_at <= leased.read_to < at.offset
+        outdated = leased.jobs and (
+            leased.read_to < self._leased_at or self._times_ms.get(leased.read_to) != leased.read_ms
+        )
         must((valid and not outdated) == (WHOLE not in refused), "only the last dispatcher leases, by what it has read",
              leased)  # fmt: skip
         if WHOLE in refused:

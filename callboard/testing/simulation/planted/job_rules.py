@@ -4,7 +4,7 @@ from collections import Counter
 from typing import Any
 
 from callboard.actors.jobs import planning
-from callboard.actors.jobs.jobs import Fence, Jobs
+from callboard.actors.jobs.jobs import At, Fence, Jobs
 from callboard.actors.jobs.keys import UniqueKeys
 from callboard.actors.jobs.rules import adding, commanding, reducer
 from callboard.actors.jobs.schedules import ticker
@@ -15,8 +15,19 @@ from callboard.testing.simulation.planted.patch import Patch
 
 
 def _any_plan(rules: Any) -> Any:
-    right = rules[JobsLeasedMessage]
-    return {**rules, JobsLeasedMessage: lambda jobs, at, said: right(jobs, at, replaced(said, read_to=at.offset - 1))}
+    def lease(jobs: Jobs, at: At, said: JobsLeasedMessage) -> Any:
+        jobs.recent[said.read_to] = said.read_ms
+        return rules[JobsLeasedMessage](jobs, at, said)
+
+    return {**rules, JobsLeasedMessage: lease}
+
+
+def _any_log(rules: Any) -> Any:
+    def lease(jobs: Jobs, at: At, said: JobsLeasedMessage) -> Any:
+        read_ms = jobs.recent.get(said.read_to, said.read_ms)
+        return rules[JobsLeasedMessage](jobs, at, replaced(said, read_ms=read_ms))
+
+    return {**rules, JobsLeasedMessage: lease}
 
 
 def _any_dispatcher(rules: Any) -> Any:
@@ -50,6 +61,7 @@ def _forgetful(right: Any, self: UniqueKeys, key: str, job: int, _: int) -> None
 
 BUGS = (
     Patch("leases by an old plan count", reducer, "RULES", _any_plan),
+    Patch("leases count that were planned on another log", reducer, "RULES", _any_log),
     Patch("former dispatchers lease", reducer, "RULES", _any_dispatcher),
     Patch("outcomes of former leases count", reducer, "RULES", _late),
     Patch("running jobs are not counted", Jobs, "running_of", lambda *_: Counter()),

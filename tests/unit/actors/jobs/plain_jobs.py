@@ -76,10 +76,12 @@ class PlainJobs:
     starts: list[tuple[str, int]] = field(default_factory=list)
     """The queue of each start, and its time, for queues with a limit."""
     leased_at: int = -1
+    times_ms: dict[int, int] = field(default_factory=dict)
     first: dict[str, int] = field(default_factory=dict)
     """The unfinished job of each lane that the others wait for."""
 
     def see(self, offset: int, ms: int, message: Event) -> None:
+        self.times_ms[offset] = ms
         match message:
             case JobsAddedMessage():
                 self.add(offset, ms, message)
@@ -184,7 +186,7 @@ class PlainJobs:
             if leased.jobs or (claim[0] == self.fence[0] and claim[1] <= self.fence[1]):
                 return
             self.fence = claim
-        if leased.jobs and not self.leased_at <= leased.read_to < offset:
+        if leased.jobs and (leased.read_to < self.leased_at or self.times_ms.get(leased.read_to) != leased.read_ms):
             return
         self.leased_at = offset
         for job, place in zip(leased.jobs, leased.worker_of, strict=True):

@@ -57,6 +57,7 @@ class Topic:
         leased = JobsLeasedMessage(
             cluster_log="log", epoch=1, dispatcher="d", workers=tuple(worker for _, worker in planned),
             worker_of=tuple(range(len(planned))), jobs=tuple(job for job, _ in planned), read_to=self.offset,
+            read_ms=self.jobs.recent[self.offset],
         )  # fmt: skip
         assert not self.see(leased)
         return [job for job, _ in planned]
@@ -231,7 +232,7 @@ def test_a_rate_holds_in_any_period_also_through_another_dispatcher_and_a_clock_
     assert topic.planner.next_ms == topic.ms + 1000
     lease = JobsLeasedMessage(
         cluster_log="log", epoch=1, dispatcher="d", workers=("one",), worker_of=(0,), jobs=(jobs[3],),
-        read_to=topic.offset,
+        read_to=topic.offset, read_ms=topic.ms,
     )  # fmt: skip
     assert topic.see(lease) == {jobs[3]: "queue q has had its starts"}
     topic.ms -= 60_000  # the clock of the next dispatcher

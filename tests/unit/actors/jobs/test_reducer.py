@@ -181,9 +181,10 @@ class History:
             cluster_log=fence.cluster_log or "log", epoch=max(0, fence.epoch),
             dispatcher=fence.dispatcher or "d", workers=tuple(worker for _, worker in planned),
             worker_of=tuple(range(len(planned))), jobs=tuple(job for job, _ in planned), read_to=self.offset,
+            read_ms=self.jobs.recent.get(self.offset, 0),
         )  # fmt: skip
         if planned and self.rng.random() < 0.1:
-            leased = replaced(leased, read_to=self.jobs.leased_at - 1)
+            leased = replaced(leased, read_to=next(iter(self.jobs.recent), 0) - 1)
             assert self.see(leased)
             leased = replaced(leased, read_to=self.offset)
         if fence.epoch < 0 or self.rng.random() < 0.1:  # the append fails
@@ -286,7 +287,7 @@ def test_a_crash_counts_for_jobs_that_had_begun_and_the_others_are_suspects() ->
         see(WorkerMessage(instance="w", incarnation=f"w{crash}", slots=9, topics=("**",)))
         see(JobsLeasedMessage(
             cluster_log="log", epoch=1, dispatcher="d", workers=(f"w{crash}",), worker_of=(0, 0),
-            jobs=(begun, waiting), read_to=offset,
+            jobs=(begun, waiting), read_to=offset, read_ms=1,
         ))  # fmt: skip
         progress = JobProgress(job=begun, lease=At(offset, 1).lease, number=1)
         see(JobsProgressedMessage(worker=f"w{crash}", progress=(progress,)))

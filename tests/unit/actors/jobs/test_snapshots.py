@@ -24,7 +24,7 @@ from tests.unit.actors.jobs.test_reducer import History, states
 
 CARRIED = {
     "table", "topics", "numbers", "options", "queues", "waiting", "unique", "history", "workers", "leases", "leased_to",
-    "running", "stopping", "schedules", "fence", "leased_at", "requests", "flows", "rates", "tallies",
+    "running", "stopping", "schedules", "fence", "recent", "requests", "flows", "rates", "tallies",
     "reports",
     "suspects", "creators",
 }  # fmt: skip
@@ -51,7 +51,7 @@ def known(jobs: Jobs) -> dict[str, Any]:
         "unique": owners, "workers": list(jobs.workers.items()), "leases": jobs.leases,
         "expiring": sorted(each for each in jobs.unique._expiring if owners.get(each[1], (0,))[0] == each[2]),
         "leased_to": {name: list(its.items()) for name, its in jobs.leased_to.items()}, "running": jobs.running,
-        "stopping": jobs.stopping, "schedules": list(jobs.schedules), "fence": (jobs.fence, jobs.leased_at),
+        "stopping": jobs.stopping, "schedules": list(jobs.schedules), "fence": (jobs.fence, list(jobs.recent.items())),
         "requests": list(jobs.requests.items()), "flows": {job: jobs.flows.waits_for(job) for job in jobs.flows._left},
         "rates": list(jobs.rates), "tallies": {name: getattr(jobs.tallies, name) for name in vars(jobs.tallies)},
         "suspects": jobs.suspects, "creators": jobs.creators,
