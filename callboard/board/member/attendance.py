@@ -13,6 +13,7 @@ from callboard.backends.fence import Token
 from callboard.board.context import BoardContext
 from callboard.board.member.calling import Tasks, called, completed
 from callboard.board.member.dispatch import Dispatch
+from callboard.board.member.eviction import Eviction
 from callboard.board.member.identity import Identity
 from callboard.board.member.lapses import Lapses
 from callboard.board.member.leadership import Lease, may_lead
@@ -69,7 +70,7 @@ class Attendance:
         self._process = os.getpid()
         self._written_ms = -WRITE_MS
         self._acknowledging = -1
-        self._lapses = Lapses(identity.instance)
+        self._eviction, self._lapses = Eviction(identity.instance), Lapses(identity.instance)
         self._lapse: asyncio.TimerHandle | None = None
         self.ending: asyncio.Task[None]
 
@@ -91,6 +92,7 @@ class Attendance:
         )
         self.agent = await self._board.agents.member(self.settings)
         self.news, self._acknowledging = ClusterNews(version=0, state=EMPTY), -1
+        self._eviction = Eviction(its.instance)
         try:
             await asyncio.to_thread(its.keep, new_id)
         except BaseException:
@@ -107,7 +109,8 @@ class Attendance:
                     raise MembershipEnded("the member was stopped; start it again", code=MemberProblem.LEFT)
                 problem = self.news.problem
                 if problem == MemberProblem.EVICTED:
-                    await self._rejoin()
+                    if self._eviction.is_over(self.news, self._now_ms(), self.settings.renew_ms):
+                        await self._rejoin()
                 elif problem and MemberProblem(problem).is_final:
                     raise MembershipEnded(self.news.detail, code=MemberProblem(problem))
         finally:
@@ -117,13 +120,11 @@ class Attendance:
 
     def _watch(self) -> WatchCluster:
         """The question for news later than what is known, answered at the latest after an interval of renewals."""
-        health, load_permille = self.says
-        wait_ms = self.settings.renew_ms
-        return WatchCluster(after=self.news.version, wait_ms=wait_ms, health=health, load_permille=load_permille)
+        (health, load), wait_ms = self.says, self.settings.renew_ms
+        return WatchCluster(after=self.news.version, wait_ms=wait_ms, health=health, load_permille=load)
 
     async def _rejoin(self) -> None:
         """Join again as another incarnation, once nothing acts by the former one."""
-        get_logger().warning("member.evicted", instance=self._identity.instance, reason=self.news.detail)
         await self.agent.stop(0)
         await self.until(lambda: self._at_rest)
         await self._join()

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -62,5 +63,36 @@ def test_a_leader_whose_renewals_are_late_stops_before_the_next_one_begins(late:
         assert happened == ["a stopped", "b leads"]
         await asyncio.gather(work, return_exceptions=True)
         await eventually(second.is_leader)
+
+    run(scenario, tmp_path)
+
+
+@pytest.mark.proves("T50")
+def test_an_evicted_member_lets_the_others_settle_before_it_joins_again(tmp_path: Path) -> None:
+    async def scenario(cluster: Cluster) -> None:
+        evicted, again, happened = asyncio.Event(), asyncio.Event(), list[str]()
+
+        class Watched(PassingLog):
+            """Delays what b acknowledges after the eviction until a joins again, at most for a second."""
+
+            async def append(self, topic: str, records: Sequence[NewRecord]) -> list[int]:
+                types = [dict(record.headers)["type"] for record in records] if evicted.is_set() else []
+                if "JoinMessage" in types:
+                    happened.append("a joins")
+                    again.set()
+                if "AckMessage" in types and not happened:
+                    with suppress(TimeoutError):
+                        await asyncio.wait_for(again.wait(), 1)
+                    happened.append("b has acknowledged")
+                return await super().append(topic, records)
+
+        first = await cluster.add("a", around=Watched)
+        await first.settled()
+        await cluster.add("b", around=Watched)
+        await cluster.agreed("ab")
+        evicted.set()
+        assert (await cluster.boards["b"].topology.evict("a")).accepted
+        await cluster.agreed("ba")
+        assert happened == ["b has acknowledged", "a joins"]
 
     run(scenario, tmp_path)
