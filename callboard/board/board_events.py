@@ -12,7 +12,7 @@ from callboard.board.read import questions
 from callboard.board.read.events import BoardEvent
 from callboard.door import events as door
 from callboard.door.cursors import Place, cursor_at, place_of
-from callboard.errors import RequestRefused, TopicMissing, Undecodable
+from callboard.errors import RequestRefused, TopicMissing
 from callboard.messages.topics import broadcast_topic
 
 NEWEST_MAX = 50_000
@@ -63,17 +63,7 @@ class BoardEvents:
             RequestRefused: wrong arguments.
             LogUnavailable: the log fails; it is unknown whether the event was published.
         """
-        return await self.publish_as(self._board.new_id(), topic, properties)
-
-    async def publish_as(
-        self, number: str, topic: str, properties: Mapping[str, Any] | None = None
-    ) -> DistributedEvent:
-        """Publish an event with an id of your own, and not again if one with this id was published lately."""
-        given = door.event(id=number, topic=topic, properties={} if properties is None else properties)
-        try:
-            return await publish(self._board, given["topic"], given["properties"], given["id"])
-        except Undecodable as error:
-            raise RequestRefused(str(error)) from error
+        return await publish(self._board, topic, properties, self._board.new_id())
 
     def listen(self, topics: str | Iterable[str] = "**", *, name: str = "", oldest: bool = False) -> Listener:
         """Listen to events, inside ``async with``.

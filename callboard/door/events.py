@@ -27,7 +27,6 @@ def properties(value: Any) -> bytes:
 
 
 EVENT: dict[str, Rule] = {
-    "id": text(limits.ID_CHARS_MAX, least=1, printable=True),
     "topic": topic,
     "properties": properties,
 }

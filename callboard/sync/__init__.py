@@ -6,17 +6,14 @@
 The asynchronous board runs on an event loop in its own thread, so these objects may be used from several threads.
 """
 
-from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Self, Unpack
+from typing import TYPE_CHECKING, Self
 
 from callboard.board import board, publisher, subscriber
-from callboard.board.connect.subscriber_options import SubscriberOptions
-from callboard.board.member.options import MemberOptions
 from callboard.sync.cluster import LeaderLease, Member, Topology
 from callboard.sync.events import BoardEvents, Listener
 from callboard.sync.jobs import BoardJobs, Worker
-from callboard.sync.twin import EventLoop, Twin, given, waiting
+from callboard.sync.twin import EventLoop, Twin, given, making, waiting
 
 if TYPE_CHECKING:
     from callboard.board.care.retention_gate import GatePolicy, RetentionGate
@@ -84,22 +81,14 @@ class Callboard(Twin[board.Callboard]):
         vars(twin).update(_loop=EventLoop(), _asynchronous=asynchronous)
         return twin
 
-    def publisher(self, name: str = "main") -> Publisher:
-        """The publisher of this name."""
-        return Publisher(self._loop, self._asynchronous.publisher(name))
-
-    def subscriber(self, name: str, into: str | Path, **options: Unpack[SubscriberOptions]) -> Subscriber:
-        """A subscriber that imports into ``into``; not yet started. See ``callboard.Callboard.subscriber``."""
-        return Subscriber(self._loop, self._asynchronous.subscriber(name, into, **options))
+    publisher = making(Publisher, board.Callboard.publisher)
+    subscriber = making(Subscriber, board.Callboard.subscriber)
+    member = making(Member, board.Callboard.member)
 
     @property
     def topology(self) -> Topology:
         """The cluster on this log. See ``callboard.Callboard.topology``."""
         return Topology(self._loop, self._asynchronous.topology)
-
-    def member(self, **options: Unpack[MemberOptions]) -> Member:
-        """This process as a member of the cluster; not yet started. See ``callboard.Callboard.member``."""
-        return Member(self._loop, self._asynchronous.member(**options))
 
     @property
     def jobs(self) -> BoardJobs:

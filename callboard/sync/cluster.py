@@ -1,15 +1,12 @@
 """The cluster without an event loop: looking at it, and being a member of it."""
 
-from collections.abc import Iterator
 from types import TracebackType
 from typing import Self
 
 from callboard.backends.fence import Token
 from callboard.board.member import leadership, member
 from callboard.board.topology import topology
-from callboard.board.topology.changes import ClusterChange
-from callboard.door.limits import TIMEOUT_S_MAX
-from callboard.sync.twin import Twin, on_loop, passing, waiting
+from callboard.sync.twin import Twin, iterating, making, on_loop, passing, waiting
 
 
 class Topology(Twin[topology.Topology]):
@@ -23,10 +20,7 @@ class Topology(Twin[topology.Topology]):
     transfer = waiting(topology.Topology.transfer)
     freeze = waiting(topology.Topology.freeze)
     configure = waiting(topology.Topology.configure)
-
-    def watch(self, after: int | None = None) -> Iterator[ClusterChange]:
-        """See ``callboard.board.topology.topology.Topology.watch``. Blocks the thread that iterates."""
-        return self._loop.each(self._asynchronous.watch(after))
+    watch = iterating(topology.Topology.watch)
 
 
 class LeaderLease(Twin[leadership.LeaderLease]):
@@ -72,14 +66,8 @@ class Member(Twin[member.Member]):
     remove_provider = on_loop(member.Member.remove_provider)
     report = on_loop(member.Member.report)
     use_remote = on_loop(member.Member.use_remote)
-
-    def watch(self, from_epoch: int | None = None) -> Iterator[ClusterChange]:
-        """See ``callboard.Member.watch``. Blocks the thread that iterates."""
-        return self._loop.each(self._asynchronous.watch(from_epoch))
-
-    def leader_lease(self, timeout_s: float = TIMEOUT_S_MAX) -> LeaderLease:
-        """See ``callboard.Member.leader_lease``."""
-        return LeaderLease(self._loop, self._asynchronous.leader_lease(timeout_s))
+    watch = iterating(member.Member.watch)
+    leader_lease = making(LeaderLease, member.Member.leader_lease)
 
     def __enter__(self) -> Self:
         self.start()

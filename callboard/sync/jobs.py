@@ -1,25 +1,19 @@
 """Jobs without an event loop: adding, reading and commanding them, and running them."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from types import TracebackType
-from typing import Self, Unpack
+from collections.abc import Iterable
+from typing import Unpack
 
-from callboard.actors.jobs.rules.telling import JobEvent
 from callboard.board.jobs import board_jobs
-from callboard.board.jobs.board_jobs import DRAIN_S
 from callboard.board.jobs.new_job import NewJob, NewJobOptions, checked_jobs
 from callboard.board.jobs.outbox import relay
 from callboard.board.jobs.outbox.within import columns, write_blocking
-from callboard.board.jobs.queues import QueueState
 from callboard.board.jobs.work import worker
-from callboard.board.member.options import MemberOptions
-from callboard.board.member.topology_view import TopologyView
 from callboard.board.timers import timers
 from callboard.door import jobs as door
-from callboard.sync.twin import Twin, on_loop, waiting
+from callboard.sync.twin import InWith, Twin, iterating, making, on_loop, waiting
 
 
-class Worker(Twin[worker.Worker]):
+class Worker(InWith[worker.Worker]):
     """See ``callboard.Worker``. Created by ``BoardJobs.worker``; runs jobs inside ``with``.
 
     If it cannot go on, the body of ``with`` is not cancelled, as a thread cannot be; the end of the body raises why.
@@ -31,34 +25,16 @@ class Worker(Twin[worker.Worker]):
     pause = waiting(worker.Worker.pause)
     resume = waiting(worker.Worker.resume)
 
-    def __enter__(self) -> Self:
-        self._loop.run(self._asynchronous.__aenter__())
-        return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._loop.run(self._asynchronous.__aexit__(kind, error, trace))
-
-
-class Timers(Twin[timers.Timers]):
+class Timers(InWith[timers.Timers]):
     """See ``callboard.Timers``. Created by ``BoardJobs.timers``; calls functions inside ``with``."""
 
     set = on_loop(timers.Timers.set)
     remove = on_loop(timers.Timers.remove)
     timers = on_loop(timers.Timers.timers)
 
-    def __enter__(self) -> Self:
-        self._loop.run(self._asynchronous.__aenter__())
-        return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._loop.run(self._asynchronous.__aexit__(kind, error, trace))
-
-
-class Outbox(Twin[relay.Outbox]):
+class Outbox(InWith[relay.Outbox]):
     """See ``callboard.Outbox``. Created by ``BoardJobs.outbox``; brings jobs to the log inside ``with``."""
 
     create = waiting(relay.Outbox.create)
@@ -66,15 +42,6 @@ class Outbox(Twin[relay.Outbox]):
     ended = waiting(relay.Outbox.ended)
     start = waiting(relay.Outbox.start)
     stop = waiting(relay.Outbox.stop)
-
-    def __enter__(self) -> Self:
-        self.start()
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.stop()
 
 
 class BoardJobs(Twin[board_jobs.BoardJobs]):
@@ -108,10 +75,12 @@ class BoardJobs(Twin[board_jobs.BoardJobs]):
     unschedule = waiting(board_jobs.BoardJobs.unschedule)
     suspend_schedule = waiting(board_jobs.BoardJobs.suspend_schedule)
     resume_schedule = waiting(board_jobs.BoardJobs.resume_schedule)
-
-    def timers(self, topology: Callable[[], TopologyView] | None = None) -> Timers:
-        """See ``callboard.BoardJobs.timers``. Functions that are no coroutines run in threads of their own."""
-        return Timers(self._loop, self._asynchronous.timers(topology))
+    history = waiting(board_jobs.BoardJobs.history)
+    events = iterating(board_jobs.BoardJobs.events)
+    watch = iterating(board_jobs.BoardJobs.watch)
+    worker = making(Worker, board_jobs.BoardJobs.worker)
+    timers = making(Timers, board_jobs.BoardJobs.timers)
+    outbox = making(Outbox, board_jobs.BoardJobs.outbox)
 
     def add_within(
         self, connection: object, topic: str, payload: object = None, **options: Unpack[NewJobOptions]
@@ -123,38 +92,3 @@ class BoardJobs(Twin[board_jobs.BoardJobs]):
         """Add jobs within the open transaction of a connection; see ``add_within``."""
         if given := checked_jobs(jobs):
             write_blocking(connection, columns(given))
-
-    def outbox(self, url: str) -> Outbox:
-        """See ``callboard.BoardJobs.outbox``."""
-        return Outbox(self._loop, self._asynchronous.outbox(url))
-
-    history = waiting(board_jobs.BoardJobs.history)
-
-    def events(
-        self,
-        after: str | None = None,
-        *,
-        topic: str | None = None,
-        kinds: Iterable[str] = (),
-        job: int | None = None,
-        follow: bool = True,
-    ) -> Iterator[JobEvent]:
-        """See ``callboard.BoardJobs.events``. Blocks the thread that iterates."""
-        return self._loop.each(self._asynchronous.events(after, topic=topic, kinds=kinds, job=job, follow=follow))
-
-    def watch(self) -> Iterator[tuple[QueueState, ...]]:
-        """See ``callboard.BoardJobs.watch``. Blocks the thread that iterates."""
-        return self._loop.each(self._asynchronous.watch())
-
-    def worker(
-        self,
-        functions: Mapping[str, Callable[..., object]],
-        *,
-        slots: int = 10,
-        drain_s: float = DRAIN_S,
-        deny: Iterable[str] = (),
-        **options: Unpack[MemberOptions],
-    ) -> Worker:
-        """See ``callboard.BoardJobs.worker``. Functions that are no coroutines run in threads of their own."""
-        its = self._asynchronous.worker(functions, slots=slots, drain_s=drain_s, deny=deny, **options)
-        return Worker(self._loop, its)

@@ -6,7 +6,8 @@ from collections.abc import AsyncGenerator, AsyncIterator, Callable, Coroutine, 
 from concurrent.futures import CancelledError
 from functools import wraps
 from inspect import Parameter, Signature, signature
-from typing import Any, Concatenate, Generic, ParamSpec, TypeVar
+from types import TracebackType
+from typing import Any, Concatenate, Generic, ParamSpec, Protocol, Self, TypeVar
 
 from callboard.board.board import ALREADY_OPEN
 from callboard.errors import ConfigError, RequestRefused
@@ -16,6 +17,22 @@ R = TypeVar("R")
 S = TypeVar("S")
 A = TypeVar("A")
 A_co = TypeVar("A_co", covariant=True)
+B = TypeVar("B")
+
+
+class Entered(Protocol):
+    """An object for ``async with``."""
+
+    async def __aenter__(self) -> object:
+        """Begin."""
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None, /
+    ) -> object:
+        """End."""
+
+
+E_co = TypeVar("E_co", bound=Entered, covariant=True)
 
 
 class EventLoop:
@@ -95,6 +112,19 @@ class Twin(Generic[A_co]):
         return f"<sync {self._asynchronous!r}>"
 
 
+class InWith(Twin[E_co]):
+    """One that is used in ``with``, as the asynchronous one is in ``async with``."""
+
+    def __enter__(self) -> Self:
+        self._loop.run(self._asynchronous.__aenter__())
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._loop.run(self._asynchronous.__aexit__(kind, error, trace))
+
+
 def waiting(
     method: Callable[Concatenate[A, P], Coroutine[Any, Any, R]],
 ) -> Callable[Concatenate[Twin[A], P], R]:
@@ -105,6 +135,30 @@ def waiting(
         return self._loop.run(method(self._asynchronous, *args, **kwargs))
 
     return wait
+
+
+def iterating(
+    method: Callable[Concatenate[A, P], AsyncGenerator[R, None]],
+) -> Callable[Concatenate[Twin[A], P], Iterator[R]]:
+    """The iterator for an asynchronous one. It blocks the thread that iterates."""
+
+    @wraps(method)
+    def iterate(self: Twin[A], /, *args: P.args, **kwargs: P.kwargs) -> Iterator[R]:
+        return self._loop.each(method(self._asynchronous, *args, **kwargs))
+
+    return iterate
+
+
+def making(
+    twin: Callable[[EventLoop, B], R], method: Callable[Concatenate[A, P], B]
+) -> Callable[Concatenate[Twin[A], P], R]:
+    """The same method, which gives the twin of what it makes."""
+
+    @wraps(method)
+    def make(self: Twin[A], /, *args: P.args, **kwargs: P.kwargs) -> R:
+        return twin(self._loop, method(self._asynchronous, *args, **kwargs))
+
+    return make
 
 
 def passing(method: Callable[Concatenate[A, P], R]) -> Callable[Concatenate[Twin[A], P], R]:

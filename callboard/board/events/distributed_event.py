@@ -1,13 +1,14 @@
 """A distributed event, as services see it, and how it is published and read."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from callboard.actors.jobs.topics import runs
 from callboard.board.context import BoardContext
+from callboard.door import events as door
 from callboard.door.cursors import Place, cursor_at
-from callboard.errors import LogUnavailable, SchemaTooNew, TopicMissing, Undecodable
+from callboard.errors import LogUnavailable, RequestRefused, SchemaTooNew, TopicMissing, Undecodable
 from callboard.logger import get_logger
 from callboard.messages.events.event_messages import EVENT_MESSAGES, EventPublishedMessage, check_event, properties_of
 from callboard.messages.headers import new_record
@@ -42,12 +43,16 @@ class DistributedEvent:
     cursor: str
 
 
-async def publish(board: BoardContext, topic: str, properties: bytes, number: str) -> DistributedEvent:
-    """Append the event whose id is ``number``; see ``BoardEvents.publish``."""
-    event = EventPublishedMessage(
-        topic=topic, properties=properties, instance=board.instance, incarnation=board.incarnation
-    )
-    check_event(event)
+async def publish(
+    board: BoardContext, topic: str, properties: Mapping[str, Any] | None, number: str
+) -> DistributedEvent:
+    """Append the event, with this id; see ``BoardEvents.publish``. Listeners ignore an id that they have seen."""
+    given = door.event(topic=topic, properties={} if properties is None else properties)
+    event = EventPublishedMessage(**given, instance=board.instance, incarnation=board.incarnation)
+    try:
+        check_event(event)
+    except Undecodable as error:
+        raise RequestRefused(str(error)) from error
     log, name, now_ns = board.log, broadcast_topic(board.settings.prefix), board.now_ns()
     record = new_record(event, record_id=number, time_ns=now_ns, producer=board.instance, key=number)
     try:

@@ -3,8 +3,8 @@
 from collections.abc import Awaitable, Callable
 from typing import Any
 
-from callboard.board.board_events import BoardEvents
 from callboard.board.context import BoardContext
+from callboard.board.events import distributed_event as events
 from callboard.board.jobs.work.running_job import RunningJob
 from callboard.errors import CancelJob, RequestRefused
 from callboard.messages.topics import job_topic
@@ -19,7 +19,7 @@ def publishing(board: BoardContext) -> Callable[[Any, RunningJob], Awaitable[Non
     async def publish(payload: Any, job: RunningJob) -> None:
         number = f"{await board.log.identity(job_topic(board.settings.prefix))}/{job.id}"
         try:
-            await BoardEvents(board).publish_as(number, payload["topic"], payload.get("properties"))
+            await events.publish(board, payload["topic"], payload.get("properties"), number)
         except (RequestRefused, TypeError, KeyError) as error:
             example = '{"topic": "shop/open", "properties": {}}'
             raise CancelJob(f"the payload is not that of an event, like {example}: {error}") from error
