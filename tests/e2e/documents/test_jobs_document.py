@@ -76,12 +76,13 @@ def test_the_job_of_the_document_goes_on_where_it_was() -> None:
     assert (job.saved, said.step, said.steps, said.lines) == (4, 4, 4, ("page 2", "page 3"))
 
 
-def test_the_test_of_the_document_passes(newcomer: Terminal) -> None:
-    for name in ("shop.py", "test_shop.py"):
+def test_the_tests_of_the_document_pass(newcomer: Terminal) -> None:
+    for name in ("shop.py", "test_shop.py", "conftest.py"):
         (newcomer.folder / name).write_text(PROGRAMS[name])
-    run = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--basetemp=tmp", "test_shop.py"]
+    (newcomer.folder / "test_fixture.py").write_text("def test_fixture(job_board): assert not job_board.added('**')")
+    run = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--basetemp=tmp"]
     done = subprocess.run(run, cwd=newcomer.folder, capture_output=True, text=True, timeout=DEADLINE_S, check=False)
-    assert "1 passed" in done.stdout, done.stdout
+    assert "3 passed" in done.stdout, done.stdout
 
 
 def test_the_workflow_of_the_document_runs(newcomer: Terminal) -> None:

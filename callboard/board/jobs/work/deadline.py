@@ -7,7 +7,7 @@ from callboard.board.jobs.work.running_job import RunningJob
 from callboard.messages.jobs.job_mail import LeasedJob
 
 
-class TooLong(Exception):
+class TooLong(TimeoutError):
     """An attempt took too long; the text says how long."""
 
 

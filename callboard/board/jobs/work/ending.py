@@ -1,6 +1,6 @@
 """How an attempt ended, as it is reported."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from callboard.board.jobs.new_job import encoded
 from callboard.errors import CallboardError, CancelJob, RequestRefused, RetryJob
@@ -13,12 +13,13 @@ TEXT_MAX = 2000
 
 @dataclass(frozen=True, slots=True)
 class Ending:
-    """How an attempt ended."""
+    """How an attempt ended; with the error, if it was none by which the function says how it has ended."""
 
     outcome: Outcome
     message: str = ""
     result: bytes = b""
     retry_ms: int = -1
+    error: BaseException | None = field(default=None, compare=False, repr=False)
 
     def at(self, place: int) -> JobEnd | None:
         """What there is to say besides the outcome."""
@@ -50,7 +51,7 @@ def failed(error: BaseException, *, retry_exceptions: bool) -> Ending:
         case CancelJob():
             return Ending(Outcome.CANCELLED, printable(error))
     text = printable(error) if isinstance(error, CallboardError) else f"{type(error).__name__}: {printable(error)}"
-    return Ending(Outcome.FAILED if retry_exceptions else Outcome.CANCELLED, text[:TEXT_MAX])
+    return Ending(Outcome.FAILED if retry_exceptions else Outcome.CANCELLED, text[:TEXT_MAX], error=error)
 
 
 def printable(text: object, most: int = TEXT_MAX) -> str:

@@ -87,7 +87,8 @@ async def run(handler: Handler, leased: LeasedJob, running: RunningJob, threads:
                 return await _finished(work, running)
         return await _finished(work, running)
     except TooLong as error:
-        return Ending(Outcome.FAILED if leased.retry_exceptions else Outcome.CANCELLED, str(error))
+        outcome = Outcome.FAILED if leased.retry_exceptions else Outcome.CANCELLED
+        return Ending(outcome, str(error), error=error)
     except BaseException as error:  # noqa: BLE001 - anything that a job raises is its outcome
         if isinstance(error, asyncio.CancelledError) and running.is_stopping:
             return Ending(Outcome.CANCELLED, "it was told to stop")

@@ -1,0 +1,46 @@
+"""The same for services without an event loop."""
+
+from datetime import datetime
+from types import TracebackType
+from typing import Self
+
+from callboard.sync import Callboard
+from callboard.sync.twin import EventLoop, Twin, given, waiting
+from callboard.testing.jobs import job_board
+
+
+class JobBoard(Twin[job_board.JobBoard]):
+    """See ``callboard.testing.jobs.JobBoard``, which takes the same arguments. Use it inside ``with``."""
+
+    @given(job_board.JobBoard)
+    def __init__(self, asynchronous: job_board.JobBoard) -> None:
+        super().__init__(EventLoop(), asynchronous)
+        self.board = Callboard.__new__(Callboard)
+        """The board, for the service's code."""
+        Twin.__init__(self.board, self._loop, asynchronous.board)
+
+    added = waiting(job_board.JobBoard.added)
+    run_jobs_inline = waiting(job_board.JobBoard.run_jobs_inline)
+    advance = waiting(job_board.JobBoard.advance)
+
+    @property
+    def now(self) -> datetime:
+        """What the clock shows, in UTC."""
+        return self._asynchronous.now
+
+    def __enter__(self) -> Self:
+        self._loop.start()
+        try:
+            self._loop.run(self._asynchronous.__aenter__())
+        except BaseException:
+            self._loop.close()
+            raise
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        try:
+            self._loop.run(self._asynchronous.__aexit__(kind, error, trace))
+        finally:
+            self._loop.close()
