@@ -61,7 +61,7 @@ COMMANDS: dict[str, Entry | Group] = {
             "Remove all jobs of a queue that have not ended, also from the history.", changes=True),
         "stats": Entry("jobs.many:stats", "Show what became of all jobs: in all, and by queue, topic and worker."),
         "queues": Entry("jobs.listing:queues", "Show what waits, runs and has ended in each queue."),
-        "workers": Entry("jobs.workers:workers",
+        "workers": Entry("jobs.listing:workers",
             "Show the workers: slots, jobs that they run, topics, and which of them leases jobs to all."),
         "history": Entry("jobs.life:history", "Show the life of a job: each event, who commanded it, and why."),
         "events": Entry("jobs.life:events", "Show what becomes of jobs, as it happens, until Ctrl-C."),

@@ -10,12 +10,13 @@ import typer
 from callboard.cli.board import on_board
 from callboard.cli.jobs.add import payload_value
 from callboard.cli.options import BoardOptions, Json
-from callboard.cli.terminal.output import age, show, show_json, show_table
+from callboard.cli.terminal.output import age, show, show_list, show_result
 from callboard.errors import RequestRefused
 
 if TYPE_CHECKING:
     from callboard.board.board import Callboard
     from callboard.board.events.distributed_event import DistributedEvent
+    from callboard.board.events.listeners import ListenerState
 
 Topics = Annotated[list[str] | None, typer.Argument(help="Topics or patterns of topics; default: all.")]
 
@@ -31,10 +32,7 @@ def publish(
     if value is not None and not isinstance(value, dict):
         raise RequestRefused("the properties are no JSON object; write them as '{\"cents\": 99}'")
     event = on_board(options, lambda board: board.events.publish(topic, value))
-    if json:
-        show_json(asdict(event))
-    else:
-        show(f"{event.topic} is published, as {event.id}")
+    show_result(asdict(event), f"{event.topic} is published, as {event.id}", json=json)
 
 
 def listen(
@@ -51,10 +49,7 @@ def listen(
         shown = 0
         async with board.events.listen(topics or "**", name=name, oldest=oldest) as events:
             async for event in events:
-                if json:
-                    show_json(asdict(event), indent=None)
-                else:
-                    show(" ".join(_row(event)))
+                show_result(asdict(event), " ".join(_row(event)), json=json, indent=None)
                 shown += 1
                 if shown == limit:
                     break
@@ -71,25 +66,14 @@ def list_events(
 ) -> None:
     """List the newest events that services have published."""
     found = on_board(options, lambda board: board.events.find(topics or "**", after=after, limit=limit))
-    if json:
-        show_json([asdict(event) for event in found])
-    elif found:
-        show_table(("AGE", "TOPIC", "FROM", "PROPERTIES"), map(_row, found))
-    else:
-        show("no events")
+    show_list(found, ("AGE", "TOPIC", "FROM", "PROPERTIES"), _row, none="no events", json=json)
 
 
 def listeners(options: BoardOptions, json: Json = False) -> None:
     """Show the named listeners, and how far behind each is."""
     found = on_board(options, lambda board: board.events.listeners())
-    if json:
-        show_json([asdict(each) for each in found])
-    elif found:
-        rows = ((its.name, str(its.behind), age(its.oldest_s), age(its.seen_s), str(its.attempts or ""),
-                 str(its.given_up or ""), its.problem or its.reason) for its in found)  # fmt: skip
-        show_table(("NAME", "<BEHIND>", "<OLDEST>", "<SEEN>", "<FAILED>", "<GIVEN UP>", "WHY"), rows)
-    else:
-        show("no listener has a name")
+    columns = ("NAME", "<BEHIND>", "<OLDEST>", "<SEEN>", "<FAILED>", "<GIVEN UP>", "WHY")
+    show_list(found, columns, _listener_row, none="no listener has a name", json=json)
 
 
 def forget(
@@ -99,6 +83,11 @@ def forget(
     if not on_board(options, lambda board: board.events.forget_listener(name)):
         raise RequestRefused(f"there is no listener {name!r}; see `callboard events listeners`", code="not_found")
     show(f"{name} is forgotten")
+
+
+def _listener_row(its: "ListenerState") -> tuple[str, ...]:
+    ages, failed = (age(its.oldest_s), age(its.seen_s)), (str(its.attempts or ""), str(its.given_up or ""))
+    return its.name, str(its.behind), *ages, *failed, its.problem or its.reason
 
 
 def _row(event: "DistributedEvent") -> tuple[str, ...]:

@@ -10,10 +10,10 @@ from callboard.board.jobs.job import Job
 from callboard.board.jobs.new_job import NewJobOptions
 from callboard.cli.board import on_board
 from callboard.cli.jobs.options import Lane, Payload, Priority, Retries, Timeout, Title, Topic, Unique, UniqueFor
-from callboard.cli.jobs.shown import job_data, job_lines, state_words
+from callboard.cli.jobs.shown import job_data, job_line, job_lines
 from callboard.cli.options import BoardOptions, Json
 from callboard.cli.terminal.exit_codes import FOUND
-from callboard.cli.terminal.output import say, show, show_json
+from callboard.cli.terminal.output import say, show_result
 from callboard.errors import NotAnswered, RequestRefused
 from callboard.messages.jobs.job_state import JobState
 
@@ -49,10 +49,8 @@ def add(
     value = payload_value(payload)
     if dry_run:
         plan = on_board(options, lambda board: board.jobs.plan(topic, value, **said))
-        if json:
-            show_json(asdict(plan))
-        else:
-            show(*(f"{name}: {_words(its)}" for name, its in asdict(plan).items()))
+        data = asdict(plan)
+        show_result(data, *(f"{name}: {_words(its)}" for name, its in data.items()), json=json)
         raise typer.Exit(FOUND if plan.refused else 0)
 
     async def work(board: "Callboard") -> tuple[Job, str]:
@@ -65,12 +63,7 @@ def add(
             return await board.jobs.get(job.id) or job, str(late)
 
     job, late = on_board(options, work)
-    if json:
-        show_json(job_data(job))
-    elif wait is not None:
-        show(*job_lines(job))
-    else:
-        show(f"job {job.id}, {job.topic}: {state_words(job)}")
+    show_result(job_data(job), *([job_line(job)] if wait is None else job_lines(job)), json=json)
     if late:
         say(late)
     if wait is not None and job.state is not JobState.SUCCEEDED:

@@ -1,6 +1,6 @@
 """``callboard jobs stop``, ``drop``, ``retry``, ``suspend``, ``resume`` and ``configure``: commands about jobs."""
 
-from typing import TYPE_CHECKING, Annotated, Any, Literal, cast
+from typing import TYPE_CHECKING, Annotated, Literal, cast
 
 import typer
 
@@ -8,10 +8,10 @@ from callboard.board.jobs.queues import QueueSettings
 from callboard.cli.board import on_board
 from callboard.cli.commanding import Author, Reason
 from callboard.cli.jobs.listing import JobId
-from callboard.cli.jobs.shown import job_data, state_words
+from callboard.cli.jobs.shown import job_data, job_line
 from callboard.cli.options import BoardOptions, Json
 from callboard.cli.terminal.exit_codes import FOUND
-from callboard.cli.terminal.output import say, show, show_json
+from callboard.cli.terminal.output import say, show_result
 from callboard.door.names import suggestion
 from callboard.errors import ConfigError, RequestRefused
 
@@ -37,10 +37,8 @@ def drop(options: BoardOptions, jobs: JobIds, reason: Reason = "", author: Autho
 
 def _report(word: str, jobs: list[int], done: tuple[int, ...], *, json: bool) -> None:
     ended = [job for job in jobs if job not in done]
-    if json:
-        show_json({word: done, "ended_or_unknown": ended})
-    elif done:
-        show(f"{word}: {' '.join(map(str, done))}")
+    lines = [f"{word}: {' '.join(map(str, done))}"] if done else []
+    show_result({word: done, "ended_or_unknown": ended}, *lines, json=json)
     if ended:
         say(f"ended before, or unknown: {' '.join(map(str, ended))}")
         raise typer.Exit(FOUND)
@@ -49,10 +47,7 @@ def _report(word: str, jobs: list[int], done: tuple[int, ...], *, json: bool) ->
 def retry(options: BoardOptions, job: JobId, json: Json = False) -> None:
     """Add a job that has ended once more, under a new id."""
     again = on_board(options, lambda board: board.jobs.retry(job))
-    if json:
-        show_json(job_data(again))
-    else:
-        show(f"job {again.id}, {again.topic}: {state_words(again)}; it repeats job {job}")
+    show_result(job_data(again), f"{job_line(again)}; it repeats job {job}", json=json)
 
 
 def suspend(
@@ -71,7 +66,7 @@ def suspend(
         await board.jobs.suspend(queue, reason, author)
 
     on_board(options, work)
-    _done({"queue": queue, "suspended": True}, f"{queue} is suspended", json=json)
+    show_result({"queue": queue, "suspended": True}, f"{queue} is suspended", json=json)
 
 
 def resume(
@@ -84,7 +79,7 @@ def resume(
         await board.jobs.resume(queue, reason, author)
 
     on_board(options, work)
-    _done({"queue": queue, "suspended": False}, f"{queue} is resumed", json=json)
+    show_result({"queue": queue, "suspended": False}, f"{queue} is resumed", json=json)
 
 
 def configure(
@@ -130,7 +125,7 @@ def configure(
 
     on_board(options, work)
     made = {"queue": queue, "removed": remove, "topics": topics or [], **settings}
-    _done(made, f"{queue} is {'removed' if remove else 'configured'}", json=json)
+    show_result(made, f"{queue} is {'removed' if remove else 'configured'}", json=json)
 
 
 async def _demand(board: "Callboard", queue: str) -> None:
@@ -139,10 +134,3 @@ async def _demand(board: "Callboard", queue: str) -> None:
         close = suggestion(queue, known)
         meant = f"did you mean {close!r}?" if close else "see `callboard jobs queues`"
         raise RequestRefused(f"no queue {queue!r} is configured or has had jobs; {meant}", code="not_found")
-
-
-def _done(data: dict[str, Any], line: str, *, json: bool) -> None:
-    if json:
-        show_json(data)
-    else:
-        show(line)

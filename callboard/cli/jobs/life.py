@@ -9,7 +9,7 @@ import typer
 from callboard.cli.board import on_board
 from callboard.cli.jobs.listing import JobId
 from callboard.cli.options import BoardOptions, Json
-from callboard.cli.terminal.output import show, show_json, show_table
+from callboard.cli.terminal.output import show_json, show_list, show_result
 from callboard.errors import RequestRefused
 
 if TYPE_CHECKING:
@@ -22,10 +22,7 @@ def history(options: BoardOptions, job: JobId, json: Json = False) -> None:
     found = on_board(options, lambda board: board.jobs.history(job))
     if not found:
         raise RequestRefused(f"nothing is known of job {job}; `callboard jobs list --all` shows those there are")
-    if json:
-        show_json([asdict(event) for event in found])
-    else:
-        show_table(("TIME", "JOB", "TOPIC", "WHAT"), map(_row, found))
+    show_list(found, ("TIME", "JOB", "TOPIC", "WHAT"), _row, json=json)
 
 
 def events(
@@ -44,10 +41,8 @@ def events(
         async for event in board.jobs.events(start, topic=topic, kinds=kind or (), follow=not once):
             if json and once:
                 known.append(asdict(event))
-            elif json:
-                show_json(asdict(event), indent=None)
             else:
-                show(" ".join(_row(event)))
+                show_result(asdict(event), " ".join(_row(event)), json=json, indent=None)
         if json:
             show_json(known)
 

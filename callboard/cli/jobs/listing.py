@@ -1,4 +1,4 @@
-"""``callboard jobs list``, ``show``, ``queues`` and ``watch``: show jobs and queues."""
+"""``callboard jobs list``, ``show``, ``queues``, ``workers`` and ``watch``: show jobs, and who runs them."""
 
 import asyncio
 import sys
@@ -11,6 +11,7 @@ import typer
 
 from callboard.board.jobs.board_jobs import BoardJobs
 from callboard.board.jobs.finding.finding import OPEN
+from callboard.board.jobs.health.report import WorkerState
 from callboard.board.jobs.job import Job
 from callboard.board.jobs.queues import QueueState
 from callboard.cli.board import on_board
@@ -18,7 +19,7 @@ from callboard.cli.jobs.many import OfQueue, OfTopic, Where, query
 from callboard.cli.jobs.shown import job_data, job_lines, since, state_words
 from callboard.cli.options import BoardOptions, Json, Limit
 from callboard.cli.terminal.output import show as show_lines
-from callboard.cli.terminal.output import show_json, show_table, table
+from callboard.cli.terminal.output import show_json, show_list, show_result, show_table, table
 from callboard.door import jobs as door
 from callboard.door.rules import checked
 from callboard.errors import RequestRefused
@@ -82,10 +83,7 @@ def _row(job: Job) -> Iterable[str]:
 def show(options: BoardOptions, job: JobId, json: Json = False) -> None:
     """Show a job: state, payload, result, and why it failed."""
     found = on_board(options, lambda board: known(board.jobs, job))
-    if json:
-        show_json(job_data(found))
-    else:
-        show_lines(*job_lines(found))
+    show_result(job_data(found), *job_lines(found), json=json)
 
 
 async def known(jobs: BoardJobs, job: int) -> Job:
@@ -100,10 +98,19 @@ async def known(jobs: BoardJobs, job: int) -> Job:
 def queues(options: BoardOptions, json: Json = False) -> None:
     """Show what waits, runs and has ended in each queue."""
     found = on_board(options, lambda board: board.jobs.queues())
-    if json:
-        show_json([asdict(each) for each in found])
-    else:
-        show_table(QUEUE_COLUMNS, map(_queue_row, found))
+    show_list(found, QUEUE_COLUMNS, _queue_row, json=json)
+
+
+def workers(options: BoardOptions, json: Json = False) -> None:
+    """Show the workers: slots, jobs that they run, topics, and which of them leases jobs to all."""
+    found = on_board(options, lambda board: board.jobs.workers())
+    columns = ("WORKER", "<SLOTS>", "<RUNNING>", "DISPATCHES", "TOPICS", "TAGS")
+    show_list(found, columns, _worker_row, none="there is no worker; start one by `callboard run worker`", json=json)
+
+
+def _worker_row(its: WorkerState) -> Iterable[str]:
+    topics = " ".join((*its.topics, *(f"not {topic}" for topic in its.deny)))
+    return its.instance, str(its.slots), str(its.running), "yes" * its.dispatches, topics, " ".join(its.tags)
 
 
 def watch(

@@ -13,7 +13,7 @@ from callboard.board.jobs.finding.statistics import JobFigures
 from callboard.cli.board import on_board
 from callboard.cli.commanding import Author, Reason
 from callboard.cli.options import BoardOptions, Json
-from callboard.cli.terminal.output import show, show_json, show_table
+from callboard.cli.terminal.output import show_json, show_result, show_table
 from callboard.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -84,10 +84,7 @@ def _many(
     options: BoardOptions, word: str, work: Callable[["Callboard"], Coroutine[Any, Any, int]], *, json: bool
 ) -> None:
     many = on_board(options, work)
-    if json:
-        show_json({word.replace(" ", "_"): many})
-    else:
-        show(f"{word}: {many}")
+    show_result({word.replace(" ", "_"): many}, f"{word}: {many}", json=json)
 
 
 def stats(options: BoardOptions, json: Json = False) -> None:

@@ -44,9 +44,14 @@ def since(ms: int) -> str:
     return age(time.time() - ms / 1000) if ms else ""
 
 
+def job_line(job: Job) -> str:
+    """What it is, and its state."""
+    return f"job {job.id}, {job.topic}: {state_words(job)}"
+
+
 def job_lines(job: Job) -> Iterator[str]:
     """All that is known of the job."""
-    yield f"job {job.id}, {job.topic}: {state_words(job)}"
+    yield job_line(job)
     yield f"queue {job.queue}; added {since(job.created_ms)} ago by {job.creator}"
     if job.worker:
         yield f"runs on {job.worker}"

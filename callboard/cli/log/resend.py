@@ -8,7 +8,7 @@ from callboard.board.views import Package, to_data
 from callboard.cli.board import on_board
 from callboard.cli.options import BoardOptions, Json
 from callboard.cli.publishing.requesting import Expect
-from callboard.cli.terminal.output import count, show, show_json
+from callboard.cli.terminal.output import count, show_result
 
 if TYPE_CHECKING:
     from callboard.board.board import Callboard
@@ -29,8 +29,5 @@ def resend(
         return await board.resend(offset, to=tuple(to or ()), expect=expect, force=force, request_id=request_id)
 
     package = on_board(options, work)
-    if json:
-        show_json(to_data(package))
-    else:
-        content = f", {count(package.entries, 'entry')}" if package.entries else ""
-        show(f"{package.kind} {package.id} is at offset {package.offset}{content}")
+    content = f", {count(package.entries, 'entry')}" if package.entries else ""
+    show_result(to_data(package), f"{package.kind} {package.id} is at offset {package.offset}{content}", json=json)

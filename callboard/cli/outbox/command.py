@@ -10,7 +10,7 @@ from callboard.backends.examination import Level
 from callboard.board.jobs.outbox.checkup import findings
 from callboard.cli.options import BoardOptions, Json
 from callboard.cli.terminal.exit_codes import FOUND
-from callboard.cli.terminal.output import show, show_json
+from callboard.cli.terminal.output import show, show_result
 from callboard.config import Loaded, Value
 from callboard.errors import ConfigError
 
@@ -62,10 +62,7 @@ def status(options: BoardOptions, database: Database = None, json: Json = False)
 
     state = asyncio.run(work())
     found = list(findings(state))
-    if json:
-        show_json(asdict(state))
-    else:
-        for each in found:
-            show(each.what, *([f"  fix: {each.fix}"] if each.fix else []))
+    lines = [line for each in found for line in (each.what, f"  fix: {each.fix}" * bool(each.fix)) if line]
+    show_result(asdict(state), *lines, json=json)
     if any(each.level is Level.PROBLEM for each in found):
         raise typer.Exit(FOUND)

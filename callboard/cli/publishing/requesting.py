@@ -14,7 +14,7 @@ from callboard.cli.board import on_board
 from callboard.cli.options import BoardOptions
 from callboard.cli.publishing.waiting import wait_for_fleet
 from callboard.cli.terminal.exit_codes import FOUND
-from callboard.cli.terminal.output import count, say, show, show_json, size
+from callboard.cli.terminal.output import count, say, show_result, size
 from callboard.door.names import suggestion
 from callboard.errors import RootFilled
 
@@ -60,10 +60,7 @@ def ship(
         if publisher:
             await _tell_new(board, name)
         package = await request(board.publisher(name), replace_root)
-        if json:
-            show_json(to_data(package))
-        else:
-            show(_line(package))
+        show_result(to_data(package), _line(package), json=json)
         if package.state != "accepted":
             return package, []
         accepted()

@@ -10,10 +10,10 @@ from callboard.cli.board import on_board
 from callboard.cli.commanding import Author, Reason
 from callboard.cli.jobs.add import payload_value
 from callboard.cli.jobs.options import Lane, Payload, Priority, Retries, Timeout, Title, Topic, Unique, UniqueFor
-from callboard.cli.jobs.shown import job_data, state_words
+from callboard.cli.jobs.shown import job_data, job_line
 from callboard.cli.options import BoardOptions, Json
 from callboard.cli.schedules.listing import ScheduleName, known, local, rule_words, schedule_data
-from callboard.cli.terminal.output import show, show_json
+from callboard.cli.terminal.output import show_result
 from callboard.errors import RequestRefused
 
 if TYPE_CHECKING:
@@ -54,11 +54,8 @@ def set_schedule(
         priority=priority, lane=lane, unique=unique, unique_s=unique_for, retries=retries, timeout_s=timeout,
         title=title,
     ))  # fmt: skip
-    if json:
-        show_json(schedule_data(its))
-    else:
-        then = "suspended" if its.suspended else f"next at {local(its.next_ms, its.zone)}" if its.next_ms else "had it"
-        show(f"schedule {name}, {rule_words(its)}: {then}")
+    then = "suspended" if its.suspended else f"next at {local(its.next_ms, its.zone)}" if its.next_ms else "had it"
+    show_result(schedule_data(its), f"schedule {name}, {rule_words(its)}: {then}", json=json)
 
 
 def _time(text: str | None) -> datetime | None:
@@ -76,10 +73,7 @@ def run(options: BoardOptions, name: ScheduleName, json: Json = False) -> None:
         return await board.jobs.run_schedule(name)
 
     job = on_board(options, work)
-    if json:
-        show_json(job_data(job))
-    else:
-        show(f"job {job.id}, {job.topic}: {state_words(job)}")
+    show_result(job_data(job), job_line(job), json=json)
 
 
 def suspend(
@@ -111,7 +105,4 @@ def _change(options: BoardOptions, done: str, name: str, reason: str, author: st
         await changes[done](name, reason, author)
 
     on_board(options, work)
-    if json:
-        show_json({"schedule": name, "done": done})
-    else:
-        show(f"{name} is {done}")
+    show_result({"schedule": name, "done": done}, f"{name} is {done}", json=json)

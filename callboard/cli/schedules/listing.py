@@ -12,7 +12,7 @@ from callboard.board.jobs.schedules.schedule_state import ScheduleState
 from callboard.cli.board import on_board
 from callboard.cli.jobs.shown import plain
 from callboard.cli.options import BoardOptions, Json
-from callboard.cli.terminal.output import show, show_json, show_table
+from callboard.cli.terminal.output import show_list, show_result
 from callboard.door.names import suggestion
 from callboard.errors import RequestRefused
 
@@ -29,12 +29,8 @@ def list_schedules(
 ) -> None:
     """List the schedules by name; runs without a name."""
     found = on_board(options, lambda board: board.jobs.schedules(topic))
-    if json:
-        show_json([schedule_data(each) for each in found])
-    elif found:
-        show_table(("NAME", "RULE", "NEXT", "LAST", "TOPIC", "STATE"), map(_row, found))
-    else:
-        show("no such schedule" if topic else "no schedule is set")
+    none = "no such schedule" if topic else "no schedule is set"
+    show_list(found, ("NAME", "RULE", "NEXT", "LAST", "TOPIC", "STATE"), _row, none=none, json=json, data=schedule_data)
 
 
 def _row(its: ScheduleState) -> Iterable[str]:
@@ -77,10 +73,8 @@ def next_ticks(
         return its, await board.jobs.next_ticks(name, limit)
 
     its, ticks = on_board(options, work)
-    if json:
-        show_json(ticks)
-    else:
-        show(*(local(each, its.zone) for each in ticks) if ticks else (f"{name} is suspended",))
+    lines = [local(each, its.zone) for each in ticks] or [f"{name} is suspended"]
+    show_result(ticks, *lines, json=json)
 
 
 async def known(board: "Callboard", name: str) -> ScheduleState:

@@ -14,7 +14,7 @@ from callboard.board.read.known_names import demand_publisher
 from callboard.board.views import shortened
 from callboard.cli.board import on_board
 from callboard.cli.options import BoardOptions, Json, Limit, PublisherName
-from callboard.cli.terminal.output import age, say, show, show_json, show_table
+from callboard.cli.terminal.output import age, say, show_list, show_result
 from callboard.errors import ConfigError, RequestRefused
 from callboard.messages.distribution.package_event import KINDS
 
@@ -52,22 +52,15 @@ async def _show(
         except RequestRefused as error:
             say(f"{error}; waiting for it")
         async for event in board.events(publisher, kinds, after):
-            if json:
-                show_json(asdict(event), indent=None)
-            else:
-                show(" ".join(_row(event)))
+            show_result(asdict(event), " ".join(_row(event)), json=json, indent=None)
         return
     found = deque[BoardEvent](maxlen=limit)
     async for event in board.events(publisher, kinds, after, follow=False):
         if after is not None and len(found) == limit:
             break
         found.append(event)
-    if json:
-        show_json([asdict(event) for event in found])
-    elif not found:
-        show(f"no events; {NO_WRITER}")
-    else:
-        show_table(("<POSITION>", "AGE", "EVENT", "PUBLISHER", "<OFFSET>", "ABOUT"), map(_row, found))
+    columns = ("<POSITION>", "AGE", "EVENT", "PUBLISHER", "<OFFSET>", "ABOUT")
+    show_list(found, columns, _row, none=f"no events; {NO_WRITER}", json=json)
 
 
 def _row(event: BoardEvent) -> tuple[str, ...]:

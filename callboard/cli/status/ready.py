@@ -8,7 +8,7 @@ from callboard.board.read.status.status import member
 from callboard.cli.board import on_board
 from callboard.cli.options import BoardOptions, Json
 from callboard.cli.terminal.exit_codes import FOUND
-from callboard.cli.terminal.output import show, show_json
+from callboard.cli.terminal.output import show_result
 from callboard.messages.distribution.fleet_mail import Liveness, Member
 
 if TYPE_CHECKING:
@@ -31,9 +31,7 @@ def ready(
     said, live = found.announcement, found.liveness is Liveness.LIVE
     may = said.ready and live
     reason = said.ready_reason if live else f"it is {found.liveness.name.lower()}"
-    if json:
-        show_json({"subscriber": name, "ready": may, "reason": reason})
-    else:
-        show(f"{name} is {'ready' if may else 'not ready'}: {reason}")
+    line = f"{name} is {'ready' if may else 'not ready'}: {reason}"
+    show_result({"subscriber": name, "ready": may, "reason": reason}, line, json=json)
     if not may:
         raise typer.Exit(FOUND)

@@ -6,7 +6,7 @@ import typer
 
 from callboard.cli.board import on_board
 from callboard.cli.options import BoardOptions, Json
-from callboard.cli.terminal.output import show, show_json
+from callboard.cli.terminal.output import show_result
 
 
 def forget(
@@ -18,10 +18,8 @@ def forget(
 ) -> None:
     """Forget a subscriber that never returns: nothing waits for it any more. Its next announcement undoes this."""
     on_board(options, lambda board: board.forget_subscriber(subscriber, reason=reason, force=force))
-    if json:
-        show_json({"forgotten": subscriber})
-    else:
-        show(
-            f"{subscriber} is forgotten, until it announces itself again. For a day a trim still keeps what it "
-            "has not processed"
-        )
+    line = (
+        f"{subscriber} is forgotten, until it announces itself again. For a day a trim still keeps what it "
+        "has not processed"
+    )
+    show_result({"forgotten": subscriber}, line, json=json)

@@ -11,7 +11,7 @@ from callboard.board.care.resetting import reset as reset_position
 from callboard.cli.board import on_board
 from callboard.cli.options import BoardOptions, Json, Yes
 from callboard.cli.subscribers.clear import confirm
-from callboard.cli.terminal.output import show, show_json
+from callboard.cli.terminal.output import show_result
 
 if TYPE_CHECKING:
     from callboard.board.board import Callboard
@@ -35,8 +35,6 @@ def reset(
         return await reset_position(board.log, board.settings.topics.package, repository, Path.cwd(), to)
 
     done = on_board(options, work)
-    if json:
-        show_json(asdict(done))
-    else:
-        goes_on = "where its settings say it starts" if done.next_offset < 0 else f"offset {done.next_offset}"
-        show(f"{done.subscriber} was at offset {done.before}, and continues at {goes_on}")
+    goes_on = "where its settings say it starts" if done.next_offset < 0 else f"offset {done.next_offset}"
+    line = f"{done.subscriber} was at offset {done.before}, and continues at {goes_on}"
+    show_result(asdict(done), line, json=json)

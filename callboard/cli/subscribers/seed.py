@@ -11,7 +11,7 @@ import typer
 from callboard.board.care.seeding import Seeded, seed_from_repository, seed_from_snapshot, take_snapshot
 from callboard.cli.board import on_board, place
 from callboard.cli.options import BoardOptions, Json
-from callboard.cli.terminal.output import show, show_json, size
+from callboard.cli.terminal.output import show_result, size
 from callboard.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -40,10 +40,8 @@ def seed(
         return await seed_from_repository(board.log, topic, name, into, origin, base)
 
     seeded = on_board(options, work)
-    if json:
-        show_json(asdict(seeded))
-    else:
-        show(f"{place(into)} holds what {seeded.origin} has up to offset {seeded.offset}; run subscriber {name} on it")
+    line = f"{place(into)} holds what {seeded.origin} has up to offset {seeded.offset}; run subscriber {name} on it"
+    show_result(asdict(seeded), line, json=json)
 
 
 def snapshot(
@@ -56,7 +54,5 @@ def snapshot(
     config = options.load().config
     repository = config.for_subscriber(what).into if what in config.subscribers else what
     taken = asyncio.run(take_snapshot(repository, to.absolute(), Path.cwd(), time.time_ns()))
-    if json:
-        show_json(asdict(taken))
-    else:
-        show(f"{to} holds what {taken.origin} has up to offset {taken.offset}, {size(taken.length)}")
+    line = f"{to} holds what {taken.origin} has up to offset {taken.offset}, {size(taken.length)}"
+    show_result(asdict(taken), line, json=json)

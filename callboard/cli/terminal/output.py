@@ -4,8 +4,9 @@
 
 import json
 import sys
-from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Collection, Iterable
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from callboard.escaping import escaped
 
@@ -15,6 +16,8 @@ if TYPE_CHECKING:  # slow to import, and not needed for help, completion, or JSO
     from rich.text import Text
 
     from callboard.board.page import Page
+
+R = TypeVar("R")
 
 STYLES = {
     "idle": "green",
@@ -45,6 +48,32 @@ def show_json(data: Any, *, indent: int | None = 2) -> None:
 def show(*lines: str) -> None:
     """Print a result. Each line stays one line."""
     _write("\n".join(map(escaped, lines)))
+
+
+def show_result(data: Any, *lines: str, json: bool, indent: int | None = 2) -> None:
+    """Print a result: the data as JSON, if that is asked for, or else the lines."""
+    if json:
+        show_json(data, indent=indent)
+    elif lines:
+        show(*lines)
+
+
+def show_list(
+    found: Collection[R],
+    columns: Iterable[str],
+    row: "Callable[[R], Iterable[str | Text]]",
+    *,
+    json: bool,
+    none: str = "nothing",
+    data: Callable[[Any], Any] = asdict,
+) -> None:
+    """Print what was found: as JSON, if that is asked for, or as a table with a row for each, or that there is none."""
+    if json:
+        show_json([data(each) for each in found])
+    elif found:
+        show_table(columns, map(row, found))
+    else:
+        show(none)
 
 
 def say(*lines: str) -> None:

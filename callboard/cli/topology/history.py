@@ -10,7 +10,7 @@ from callboard.board.topology.changes import ClusterChange
 from callboard.board.views import to_data
 from callboard.cli.board import on_board
 from callboard.cli.options import After, BoardOptions, Json, Limit
-from callboard.cli.terminal.output import age, count, say, show, show_json, show_rest, show_table
+from callboard.cli.terminal.output import age, count, say, show, show_json, show_rest, show_result, show_table
 from callboard.cli.topology.show import summary
 
 if TYPE_CHECKING:
@@ -46,10 +46,8 @@ def watch(
         if after is not None and 0 <= (end := found.as_of.offset) <= after:
             say(f"offset {after} is beyond the newest record, which is at {end - 1}: waits for what comes after it")
         async for change in board.topology.watch(after):
-            if json:
-                show_json(asdict(change), indent=None)
-            else:
-                show(f"{change.offset} {_ago(change)} {change.what}")
+            line = f"{change.offset} {_ago(change)} {change.what}"
+            show_result(asdict(change), line, json=json, indent=None)
 
     on_board(options, work, endless=True)
 
