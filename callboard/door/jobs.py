@@ -22,7 +22,7 @@ from callboard.door.rules import (
 )
 from callboard.errors import ConfigError, RequestRefused
 from callboard.messages.jobs.job_messages import QueueOrder
-from callboard.messages.jobs.job_state import JobState
+from callboard.messages.jobs.job_state import ENDED, OPEN, JobState
 from callboard.messages.jobs.limits import (
     JOB_MAX,
     MS_MAX,
@@ -110,10 +110,7 @@ def others(value: Any) -> Any:
     return value
 
 
-ENDED = tuple(each for each in JobState if each.is_final)
-STATES = {each.name.lower(): (each,) for each in JobState} | {
-    "open": tuple(each for each in JobState if not each.is_final), "history": ENDED, "cancelled": ENDED[1:]
-}  # fmt: skip
+STATES = {each.name.lower(): (each,) for each in JobState} | {"open": OPEN, "history": ENDED, "cancelled": ENDED[1:]}
 """The words for states."""
 
 

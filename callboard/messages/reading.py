@@ -42,3 +42,13 @@ def read(record: Record, messages: tuple[type[E], ...], check: Callable[[E], Non
         known = record.header("type") in {message.__name__ for message in messages}
         return Unread(Problem.UNREADABLE if known else Problem.UNKNOWN_TYPE, str(error))
     return event
+
+
+def understood(record: Record, messages: tuple[type[E], ...], check: Callable[[E], None]) -> E | None:
+    """The message in the record, or None if it does nothing. Raises ``SchemaTooNew``: it may do anything."""
+    event = read(record, messages, check)
+    if not isinstance(event, Unread):
+        return event
+    if event.problem is Problem.TOO_NEW:
+        raise SchemaTooNew(event.detail)
+    return None

@@ -8,9 +8,8 @@ from dataclasses import dataclass, field
 from callboard.actors.jobs.job_table import FORGOTTEN, JobTable
 from callboard.messages.event import replaced
 from callboard.messages.jobs.job_messages import JobOptions, job_id, offset_of, place_of
-from callboard.messages.jobs.job_state import JobState
+from callboard.messages.jobs.job_state import OPEN, JobState
 
-OPEN = bytes((JobState.QUEUED, JobState.ACTIVE))
 UNHARMED = bytes((*OPEN, JobState.SUCCEEDED, FORGOTTEN))
 
 Range = tuple[int, int]

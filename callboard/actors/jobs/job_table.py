@@ -3,7 +3,7 @@
 from array import array
 from bisect import bisect_left, bisect_right
 from collections import Counter
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from itertools import compress
 
 from callboard.actors.jobs.snapshots.columns import unpack
@@ -79,6 +79,10 @@ class JobTable:
         if FORGOTTEN in self.states:
             self._compact()
         self.counts = Counter(zip(self.topics, self.states, strict=True))
+
+    def count(self, topics: Iterable[int], *states: JobState) -> int:
+        """How many jobs of these topics are in these states."""
+        return sum(self.counts[topic, state] for topic in topics for state in states)
 
     def find(self, job: int) -> int:
         """The row of the job, or -1."""

@@ -53,6 +53,10 @@ class Tallies:
             self.topics.append(Tally())
         return self.topics[number]
 
+    def together(self, numbers: Iterable[int]) -> Tally:
+        """The tally of several topics."""
+        return sum(map(self.topic, numbers), Tally())
+
     def worker(self, instance: str) -> Tally:
         """The tally of a worker."""
         if (found := self.workers.get(instance)) is None:

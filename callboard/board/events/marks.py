@@ -4,7 +4,6 @@ from collections.abc import Callable, Iterator
 
 from callboard.backends.log import Bounds, Capability, Log, Retention
 from callboard.backends.logs.walk import between
-from callboard.errors import SchemaTooNew
 from callboard.messages.events.event_messages import (
     LISTENER_MESSAGES,
     ListenerMark,
@@ -12,7 +11,7 @@ from callboard.messages.events.event_messages import (
     check_listeners,
 )
 from callboard.messages.headers import new_record
-from callboard.messages.reading import Problem, Unread, read
+from callboard.messages.reading import understood
 from callboard.messages.record import Record
 
 SUMMARY_EVERY = 1000
@@ -64,12 +63,9 @@ class Marks:
 
     def see(self, record: Record) -> None:
         """Take in the next record."""
-        said = read(record, LISTENER_MESSAGES, check_listeners)
-        if not isinstance(said, Unread):
-            for mark in said.marks:
-                self.by_name[mark.name] = later(self.by_name.get(mark.name), mark)
-        elif said.problem is Problem.TOO_NEW:
-            raise SchemaTooNew(said.detail)
+        said = understood(record, LISTENER_MESSAGES, check_listeners)
+        for mark in said.marks if said is not None else ():
+            self.by_name[mark.name] = later(self.by_name.get(mark.name), mark)
 
     async def store(self, mark: ListenerMark) -> None:
         """Append the mark; once in a while, also a summary of all."""

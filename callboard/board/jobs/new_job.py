@@ -68,6 +68,15 @@ class NewJob:
     after: Collection[Union[int, Job, "NewJob"]] = ()
     after_failures: bool = False
 
+    @classmethod
+    def of(cls, topic: str, payload: object, its: JobOptions) -> "NewJob":
+        """A job with these options, except for when it is due and what it waits for."""
+        return cls(
+            topic=topic, payload=payload, priority=its.priority, lane=its.lane, unique=its.unique,
+            unique_s=its.unique_ms / 1000, retries=None if its.retries == QUEUE_DECIDES else its.retries,
+            timeout_s=its.timeout_ms / 1000, title=its.title,
+        )  # fmt: skip
+
     @property
     def is_plain(self) -> bool:
         """Whether it has no options."""

@@ -1,13 +1,12 @@
 """Queues: their settings, and what is in them."""
 
-from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal, TypedDict
 
 from callboard.board.jobs.reading import JobReading
 from callboard.messages.jobs.job_messages import JobQueue, QueueOrder
-from callboard.messages.jobs.job_state import JobState
+from callboard.messages.jobs.job_state import ENDED, JobState
 
 
 class QueueSettings(TypedDict, total=False):
@@ -114,19 +113,13 @@ def queue_settings(its: QueueOptions) -> JobQueue:
 
 def queue_states(reading: JobReading) -> tuple[QueueState, ...]:
     """All queues that are configured or have had jobs, by name."""
-    jobs, counts = reading.jobs, Counter[tuple[str, str]]()
-    topics: dict[str, list[str]] = {name: [] for name in jobs.queues.names}
-    for number, topic in enumerate(jobs.topics):
-        topics.setdefault(jobs.queue_of(number).name, []).append(topic)
-    for (number, state), many in jobs.table.counts.items():
-        name = jobs.queue_of(number).name
-        counts[name, "ended" if JobState(state).is_final else JobState(state).name.lower()] += many
-        if state == JobState.QUEUED and not reading.is_run(number):
-            counts[name, "parked"] += many
+    jobs, table = reading.jobs, reading.jobs.table
+    topics: dict[str, list[int]] = {**{name: [] for name in jobs.queues.names}, **reading.by_queue()}
     return tuple(
         QueueState(
-            name=name, queued=counts[name, "queued"], active=counts[name, "active"], parked=counts[name, "parked"],
-            ended=counts[name, "ended"], suspended=name in jobs.queues.suspended, topics=tuple(its),
+            name=name, queued=table.count(its, JobState.QUEUED), active=table.count(its, JobState.ACTIVE),
+            parked=reading.parked(its).total(), ended=table.count(its, *ENDED),
+            suspended=name in jobs.queues.suspended, topics=tuple(jobs.topics[number] for number in its),
         )
         for name, its in sorted(topics.items())
     )  # fmt: skip

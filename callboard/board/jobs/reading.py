@@ -1,7 +1,8 @@
 """Reads the job topic: each question continues where the one before ended."""
 
 import asyncio
-from collections.abc import Collection
+from collections import Counter
+from collections.abc import Collection, Iterable
 from dataclasses import replace
 from heapq import nlargest, nsmallest
 from itertools import islice
@@ -17,12 +18,11 @@ from callboard.backends.log import Log
 from callboard.backends.logs.walk import between
 from callboard.board.jobs.job import Job, decoded, progress_of
 from callboard.board.jobs.new_job import NewJob
-from callboard.errors import OffsetOutOfRange, RequestRefused, SchemaTooNew, TopicMissing
+from callboard.errors import OffsetOutOfRange, RequestRefused, TopicMissing
 from callboard.logger import get_logger
 from callboard.messages.event import Event
 from callboard.messages.jobs.job_messages import (
     JOB_MESSAGES,
-    QUEUE_DECIDES,
     JobOptions,
     JobsAddedMessage,
     JobsEndedMessage,
@@ -32,7 +32,7 @@ from callboard.messages.jobs.job_messages import (
 from callboard.messages.jobs.job_state import JobState
 from callboard.messages.jobs.limits import check_message
 from callboard.messages.jobs.ranges import jobs_in
-from callboard.messages.reading import Problem, Unread, read
+from callboard.messages.reading import Unread, read, understood
 from callboard.messages.record import Record
 
 NS_PER_MS = 1_000_000
@@ -113,10 +113,7 @@ class JobReading:
         self.next = first
 
     def _see(self, record: Record) -> None:
-        message = read(record, JOB_MESSAGES, check_message)
-        if isinstance(message, Unread):
-            if message.problem is Problem.TOO_NEW:
-                raise SchemaTooNew(message.detail)
+        if (message := understood(record, JOB_MESSAGES, check_message)) is None:
             return
         self.time_ns = max(self.time_ns, record.time_ns)
         if refused := apply(self.jobs, At(record.offset, record.time_ns // NS_PER_MS), message):
@@ -183,6 +180,19 @@ class JobReading:
             progress=progress_of(jobs.reports.of(job)),
         )  # fmt: skip
 
+    def by_queue(self) -> dict[str, list[int]]:
+        """The numbers of the topics of each queue."""
+        found: dict[str, list[int]] = {}
+        for number in range(len(self.jobs.topics)):
+            found.setdefault(self.jobs.queue_of(number).name, []).append(number)
+        return found
+
+    def parked(self, topics: Iterable[int]) -> Counter[int]:
+        """How many jobs of these topics wait for a worker that runs them, by topic."""
+        counts = self.jobs.table.counts
+        waiting = {number: counts[number, JobState.QUEUED] for number in topics}
+        return Counter({number: many for number, many in waiting.items() if many and not self.is_run(number)})
+
     def is_run(self, topic: int) -> bool:
         """Whether any worker runs the topic with this number."""
         name, queue = self.jobs.topics[topic], self.jobs.queue_of(topic)
@@ -231,12 +241,7 @@ class JobReading:
         """A job like this one."""
         _, added = await self.added(offset_of(job))
         place = place_of(job)
-        its = _options(added, place)
-        return NewJob(
-            topic=added.topics[added.topic_of[place]], payload=added.payloads[place], priority=its.priority,
-            lane=its.lane, unique=its.unique, unique_s=its.unique_ms / 1000, timeout_s=its.timeout_ms / 1000,
-            retries=None if its.retries == QUEUE_DECIDES else its.retries, title=its.title,
-        )  # fmt: skip
+        return NewJob.of(added.topics[added.topic_of[place]], added.payloads[place], _options(added, place))
 
     async def added(self, offset: int) -> Added:
         """The record at this offset, which added jobs, and what it says."""

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from callboard.board.jobs.board_jobs import BoardJobs
-from callboard.board.jobs.finding.finding import OPEN
 from callboard.board.jobs.health.report import WorkerState
 from callboard.board.jobs.job import Job
 from callboard.board.jobs.queues import QueueState
@@ -23,7 +22,7 @@ from callboard.cli.terminal.output import show_json, show_list, show_result, sho
 from callboard.door import jobs as door
 from callboard.door.rules import checked
 from callboard.errors import RequestRefused
-from callboard.messages.jobs.job_state import JobState
+from callboard.messages.jobs.job_state import OPEN, JobState
 
 if TYPE_CHECKING:
     from callboard.board.board import Callboard

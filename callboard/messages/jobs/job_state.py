@@ -18,3 +18,7 @@ class JobState(IntEnum):
     def is_final(self) -> bool:
         """Whether the job has ended."""
         return self >= JobState.SUCCEEDED
+
+
+OPEN = tuple(state for state in JobState if not state.is_final)
+ENDED = tuple(state for state in JobState if state.is_final)

@@ -15,12 +15,12 @@ from callboard.messages.jobs.job_messages import (
     WorkerGoneMessage,
     job_id,
 )
-from callboard.messages.jobs.job_state import JobState
+from callboard.messages.jobs.job_state import ENDED, JobState
 from callboard.messages.jobs.progress_messages import JobProgress, JobsProgressedMessage
 
 KINDS = (
     "added", "started", "progressed", "failed", "returned", "stopping",
-    *(state.name.lower() for state in JobState if state.is_final), "removed",
+    *(state.name.lower() for state in ENDED), "removed",
 )  # fmt: skip
 """What can become of a job. One that ``failed`` is tried again; one ``returned`` waits, and has lost no attempt."""
 

@@ -13,9 +13,8 @@ from callboard.board.jobs.schedules.scheduling import Scheduling
 from callboard.door import jobs as door
 from callboard.errors import RequestRefused
 from callboard.messages.jobs.job_messages import BATCH_MAX, JobCommandMessage, offset_of, place_of
-from callboard.messages.jobs.job_state import JobState
+from callboard.messages.jobs.job_state import OPEN, JobState
 
-OPEN = (JobState.QUEUED, JobState.ACTIVE)
 DEAD = (JobState.GIVEN_UP, JobState.ERROR)
 
 RECORDS_KEPT = 8

@@ -1,7 +1,7 @@
 """What became of all jobs."""
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from callboard.actors.jobs.tallies import Tally
@@ -57,27 +57,21 @@ def statistics(reading: JobReading) -> JobStatistics:
     """The figures of all that was read."""
     jobs = reading.jobs
     topics = {name: [number] for number, name in enumerate(jobs.topics)}
-    queues: dict[str, list[int]] = {}
-    for number in range(len(jobs.topics)):
-        queues.setdefault(jobs.queue_of(number).name, []).append(number)
     running = Counter[str]()
     for name, leased in jobs.leased_to.items():
         running[jobs.workers[name].instance] += len(leased)
     workers = {name: (tally, 0, running[name]) for name, tally in jobs.tallies.workers.items()}
     return JobStatistics(
         since_ms=jobs.tallies.since_ms, total=_together(reading, range(len(jobs.topics))),
-        queues={name: _together(reading, its) for name, its in sorted(queues.items())},
+        queues={name: _together(reading, its) for name, its in sorted(reading.by_queue().items())},
         topics={name: _together(reading, its) for name, its in sorted(topics.items())},
         workers={name: _figures(*its) for name, its in sorted(workers.items())},
     )  # fmt: skip
 
 
-def _together(reading: JobReading, topics: Iterable[int]) -> JobFigures:
-    jobs, numbers = reading.jobs, list(topics)
-    counts = [
-        sum(jobs.table.counts[number, state] for number in numbers) for state in (JobState.QUEUED, JobState.ACTIVE)
-    ]
-    return _figures(sum(map(jobs.tallies.topic, numbers), Tally()), *counts)
+def _together(reading: JobReading, topics: Sequence[int]) -> JobFigures:
+    table, tally = reading.jobs.table, reading.jobs.tallies.together(topics)
+    return _figures(tally, table.count(topics, JobState.QUEUED), table.count(topics, JobState.ACTIVE))
 
 
 def _figures(tally: Tally, queued: int, active: int) -> JobFigures:

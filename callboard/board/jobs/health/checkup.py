@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from callboard.backends.examination import Finding, advice, ok, problem
 from callboard.board.context import BoardContext
-from callboard.board.jobs.health.report import oldest_s, parked, worker_states
+from callboard.board.jobs.health.report import oldest_s, worker_states
 from callboard.board.jobs.queues import queue_states
 from callboard.board.jobs.reading import JobReading
 from callboard.board.jobs.schedules.schedule_state import schedule_state
@@ -34,8 +34,9 @@ async def examine_jobs(board: BoardContext) -> list[Finding]:
 
 
 def _waiting(reading: JobReading, now_ms: int) -> Iterator[Finding]:
-    if waits := parked(reading):
-        topics = named([f"{topic} ({many})" for topic, many in sorted(waits.items())])
+    all_topics = reading.jobs.topics
+    if waits := reading.parked(range(len(all_topics))):
+        topics = named(sorted(f"{all_topics[number]} ({many})" for number, many in waits.items()))
         yield problem(f"jobs wait that no worker runs: {topics}", "run a worker for them: `callboard run worker`")
     ages_s = oldest_s(reading, now_ms)
     for each in queue_states(reading):

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable, Iterator
 
-from callboard.actors.jobs.tallies import Tally
 from callboard.board.context import BoardContext
 from callboard.board.jobs.health.report import oldest_s, worker_states
 from callboard.board.jobs.queues import queue_states
@@ -10,8 +9,7 @@ from callboard.board.jobs.reading import JobReading
 from callboard.board.jobs.schedules.scheduling import jobs_of
 from callboard.board.read.status.metrics import ROWS_MAX, family
 from callboard.errors import OffsetOutOfRange, SchemaTooNew
-
-ENDS = ("succeeded", "stopped", "given_up", "error", "dropped")
+from callboard.messages.jobs.job_state import ENDED
 
 
 async def job_metrics(board: BoardContext) -> str:
@@ -26,8 +24,8 @@ async def job_metrics(board: BoardContext) -> str:
 
 
 def _lines(reading: JobReading, now_ms: int) -> Iterator[str]:
-    queues = queue_states(reading)[:ROWS_MAX]
-    workers, ages, tallies = worker_states(reading), oldest_s(reading, now_ms), _tallies(reading)
+    queues, topics = queue_states(reading)[:ROWS_MAX], reading.by_queue()
+    workers, ages = worker_states(reading), oldest_s(reading, now_ms)
     now = [({"queue": each.name, "state": state}, getattr(each, state)) for each in queues
            for state in ("queued", "active", "parked")]  # fmt: skip
     yield from family("jobs", "gauge", "Jobs now; queued includes parked, which no worker runs.", now)
@@ -35,8 +33,9 @@ def _lines(reading: JobReading, now_ms: int) -> Iterator[str]:
     yield from family("jobs_oldest_seconds", "gauge", "How long the oldest has been waiting that could run.", oldest)
     suspended = [({"queue": each.name}, each.suspended) for each in queues]
     yield from family("jobs_suspended", "gauge", "1 while the queue starts no jobs.", suspended)
-    known = [(each.name, tallies[each.name]) for each in queues if each.name in tallies]
-    ended = [({"queue": name, "state": state}, getattr(its, state)) for name, its in known for state in ENDS]
+    known = [(each.name, reading.jobs.tallies.together(topics[each.name])) for each in queues if each.topics]
+    ended = [({"queue": name, "state": state.name.lower()}, getattr(its, state.name.lower()))
+             for name, its in known for state in ENDED]  # fmt: skip
     yield from family("jobs_ended_total", "counter", "Jobs that have ended, since the first one.", ended)
     for name, text, field, unit in (
         ("failed", "Attempts that have failed.", "failed", 1),
@@ -53,12 +52,3 @@ def _lines(reading: JobReading, now_ms: int) -> Iterator[str]:
         ("schedules", "Schedules that are set.", len(reading.jobs.schedules)),
     ):
         yield from family(f"job_{name}", "gauge", text, [({}, value)])
-
-
-def _tallies(reading: JobReading) -> dict[str, Tally]:
-    """What became of the jobs of each queue."""
-    jobs, found = reading.jobs, dict[str, Tally]()
-    for number in range(len(jobs.topics)):
-        queue = jobs.queue_of(number).name
-        found[queue] = found.get(queue, Tally()) + jobs.tallies.topic(number)
-    return found

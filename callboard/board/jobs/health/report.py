@@ -1,6 +1,5 @@
 """Who runs jobs, and how long they have been waiting."""
 
-from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import islice
@@ -65,15 +64,3 @@ def oldest_s(reading: JobReading, now_ms: int) -> Mapping[str, float]:
             if len(found) == len(queued):
                 break
     return found
-
-
-def parked(reading: JobReading) -> Counter[str]:
-    """How many jobs of each topic wait for a worker that runs it."""
-    counts = reading.jobs.table.counts
-    return +Counter(
-        {
-            topic: counts[number, JobState.QUEUED]
-            for number, topic in enumerate(reading.jobs.topics)
-            if not reading.is_run(number)
-        }
-    )

@@ -15,11 +15,11 @@ from callboard.backends.logs.walk import between
 from callboard.board.jobs.schedules.scheduling import Scheduling
 from callboard.door import jobs as door
 from callboard.door.cursors import Place, cursor_at, place_of
-from callboard.errors import LogReplaced, LogUnavailable, OffsetOutOfRange, RequestRefused, SchemaTooNew, TopicMissing
+from callboard.errors import LogReplaced, LogUnavailable, OffsetOutOfRange, RequestRefused, TopicMissing
 from callboard.logger import get_logger
 from callboard.messages.jobs.job_messages import JOB_MESSAGES
 from callboard.messages.jobs.limits import check_message
-from callboard.messages.reading import Problem, Unread, read
+from callboard.messages.reading import understood
 from callboard.messages.record import Record
 
 LISTING = ("job events",)
@@ -140,9 +140,5 @@ def _place(after: str | None, bounds: TopicBounds, start: int) -> Place:
 
 
 def _told(jobs: Jobs, record: Record) -> list[JobEvent]:
-    message = read(record, JOB_MESSAGES, check_message)
-    if not isinstance(message, Unread):
-        return told(jobs, At(record.offset, record.time_ns // 1_000_000), message)
-    if message.problem is Problem.TOO_NEW:
-        raise SchemaTooNew(message.detail)
-    return []
+    message = understood(record, JOB_MESSAGES, check_message)
+    return [] if message is None else told(jobs, At(record.offset, record.time_ns // 1_000_000), message)

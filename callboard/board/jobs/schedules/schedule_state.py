@@ -7,7 +7,7 @@ from callboard.actors.jobs.schedules.schedules import Schedule
 from callboard.actors.jobs.schedules.ticks import tick_after
 from callboard.board.jobs.job import decoded
 from callboard.board.jobs.new_job import NewJob
-from callboard.messages.jobs.job_messages import QUEUE_DECIDES, JobOptions, ScheduleMessage
+from callboard.messages.jobs.job_messages import JobOptions
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,12 +46,13 @@ class ScheduleState:
 def schedule_state(its: Schedule, now_ms: int) -> ScheduleState:
     """The schedule, as seen at this time."""
     said, next_ms, problem = its.message, 0, ""
+    job = NewJob.of(said.topic, decoded(said.payload), said.options or JobOptions(job=0))
     try:
         next_ms = next(coming_ticks(its, now_ms), 0)
     except ValueError as error:
         problem = str(error)
     return ScheduleState(
-        name=said.name, job=_job(said), cron=said.cron, every_s=said.every_ms / 1000, at_ms=said.at_ms, zone=said.zone,
+        name=said.name, job=job, cron=said.cron, every_s=said.every_ms / 1000, at_ms=said.at_ms, zone=said.zone,
         catch_up=said.catch_up, suspended=its.suspended, next_ms=next_ms, last_ms=its.last_ms, author=said.author,
         problem=problem,
     )  # fmt: skip
@@ -63,12 +64,3 @@ def coming_ticks(its: Schedule, now_ms: int) -> Iterator[int]:
     tick_ms = None if its.suspended else its.base_ms if said.at_ms else max(its.base_ms, now_ms)
     while tick_ms is not None and (tick_ms := tick_after(said, its.base_ms, tick_ms)) is not None:
         yield tick_ms
-
-
-def _job(said: ScheduleMessage) -> NewJob:
-    its = said.options or JobOptions(job=0)
-    return NewJob(
-        topic=said.topic, payload=decoded(said.payload), priority=its.priority, lane=its.lane, unique=its.unique,
-        unique_s=its.unique_ms / 1000, retries=None if its.retries == QUEUE_DECIDES else its.retries,
-        timeout_s=its.timeout_ms / 1000, title=its.title,
-    )  # fmt: skip
