@@ -18,6 +18,7 @@ from pathlib import Path
 from report import Report, quick
 
 from callboard import Callboard, Job, RunningJob
+from callboard.actors.jobs.jobs import At
 from callboard.actors.jobs.snapshots.taking import parts
 from callboard.backends.logs.sqlite import SqliteLog
 from callboard.board.jobs.reading import JobReading
@@ -35,6 +36,9 @@ from callboard.messages.topics import job_topic
 
 TOPIC = job_topic()
 PAYLOAD = b'{"order": 123456789, "to": "someone@example.org", "template": "thank-you", "language": "en"}'
+NOW_NS = time.time_ns()
+"""When all records were appended."""
+
 ROUNDS = 5
 PATIENCE_S = 120.0
 BACKLOGS = (1000, 100_000, 1_000_000)
@@ -65,12 +69,13 @@ def history(many: int) -> Iterator[Event]:
         yield JobsLeasedMessage(**by, workers=("w1",), worker_of=(0,) * BATCH_MAX, jobs=jobs, read_to=at)
         many_zeros = (0,) * BATCH_MAX
         yield JobsEndedMessage(
-            worker="w1", jobs=jobs, leases=(at + 1,) * BATCH_MAX, outcomes=many_zeros, run_ms=many_zeros
+            worker="w1", jobs=jobs, leases=(At(at + 1, NOW_NS // 1_000_000).lease,) * BATCH_MAX, outcomes=many_zeros,
+            run_ms=many_zeros,
         )
 
 
 async def fill(folder: Path, messages: Iterator[Event]) -> None:
-    log = SqliteLog(folder / "board.db")
+    log = SqliteLog(folder / "board.db", lambda: NOW_NS)
     await log.ensure(TOPIC)
     for message in messages:
         await log.append(TOPIC, [new_record(message, record_id="", time_ns=0, producer="bench")])

@@ -40,6 +40,11 @@ class Flows:
     def __contains__(self, job: object) -> bool:
         return job in self._left
 
+    @property
+    def is_used(self) -> bool:
+        """Whether there are jobs to wait for."""
+        return bool(self._groups)
+
     def waits_for(self, job: int) -> int:
         """How many jobs have not ended that the job waits for."""
         found = (self._groups.get(each) for each in ranges(self._options[job])) if job in self._left else ()
@@ -83,7 +88,7 @@ class Flows:
         """The job has ended: returns the jobs that can run now, and those that never can."""
         self._left.pop(job, None)
         ready, void = list[int](), list[int]()
-        for its in self._including(job) if self._groups else ():
+        for its in self._including(job):
             group = self._groups[its]
             group.left -= 1
             if not succeeded:

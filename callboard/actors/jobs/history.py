@@ -24,7 +24,8 @@ class History:
 
     def add(self, job: int, keep_ms: int) -> None:
         """The job has just ended; it is kept for ``keep_ms`` from now on."""
-        self._kept.setdefault(keep_ms, _Kept()).jobs.append(job)
+        kept = self._kept.get(keep_ms) or self._kept.setdefault(keep_ms, _Kept())
+        kept.jobs.append(job)
 
     def kept(self) -> dict[int, "array[int]"]:
         """Copies: the jobs in the order of their ends, by how long they are kept."""

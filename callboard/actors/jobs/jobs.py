@@ -166,7 +166,7 @@ class Jobs:
     def end(self, job: int, row: int, state: JobState, at: At) -> None:
         """The job has ended; those that wait for it may run, or are dropped."""
         self._end(job, row, state, at)
-        ended = [job]
+        ended = [job] if self.flows.is_used else []
         for each in ended:
             ready, void = self.flows.ended(each, succeeded=state is JobState.SUCCEEDED and each == job)
             for other in ready:

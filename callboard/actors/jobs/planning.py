@@ -164,6 +164,10 @@ class _Desk:
         self._slots_left = worker.slots - sum(running.values())
         self._ahead_ms = sum(many * self._time_ms(topic) for topic, many in running.items())
         self._running = jobs.running_of(name)
+        waiting = max(0, -self._slots_left)
+        waiting_ms = self._ahead_ms * waiting / (worker.slots + waiting)
+        half_is_left = waiting >= AHEAD_MAX // 2 or self._ahead_ms + waiting_ms > AHEAD_MS * worker.slots
+        self._ahead_max = 0 if half_is_left else AHEAD_MAX  # few large leases cost less than many small ones
 
     def room(self, queue: JobQueue, topic: int) -> float:
         """How gladly it takes a job: the share of its slots that is free, or not at all (0)."""
@@ -171,7 +175,7 @@ class _Desk:
             return 0.0
         if self._slots_left > 0:
             return 1 + self._slots_left / self.worker.slots
-        if self._slots_left <= -AHEAD_MAX:
+        if self._slots_left <= -self._ahead_max:
             return 0.0
         left_ms = AHEAD_MS * self.worker.slots - self._ahead_ms - self._time_ms(topic)
         return max(0.0, left_ms / (AHEAD_MS * self.worker.slots))

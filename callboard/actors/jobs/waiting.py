@@ -189,8 +189,8 @@ class Waiting:
         """The job has ended."""
         self._due_ms.pop(job, None)
         self._taken.discard(job)
-        for each in {lane, self._lane(job)} - {""}:
-            if self._first.get(each) == job:
+        for each in (lane, self._lane(job)):
+            if each and self._first.get(each) == job:
                 del self._first[each]
                 self._vacant.add(each)
 

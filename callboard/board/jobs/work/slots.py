@@ -31,6 +31,11 @@ class Slots:
         self._next: deque[tuple[LeasedJob, RunningJob]] = deque()
         """Those that wait for a free slot; some may have been revoked since."""
 
+    @property
+    def has_next(self) -> bool:
+        """Whether a job waits for a free slot."""
+        return bool(self._next)
+
     def put(self, leased: LeasedJob, running: RunningJob) -> None:
         """Run the job when a slot is free, after ``begin``."""
         self.tasks[leased.job] = None

@@ -24,7 +24,7 @@ from callboard.door.limits import TIMEOUT_S_MAX
 from callboard.errors import CallboardError, MembershipEnded, NotAnswered
 from callboard.logger import get_logger
 from callboard.messages.jobs.job_mail import TellCluster, WatchWork, Work, WorkerReport
-from callboard.messages.jobs.job_messages import Outcome, WorkerGoneMessage, WorkerMessage
+from callboard.messages.jobs.job_messages import BATCH_MAX, Outcome, WorkerGoneMessage, WorkerMessage
 from callboard.messages.topics import job_topic
 
 WAIT_MS = 5000
@@ -32,6 +32,9 @@ WAIT_MS = 5000
 
 ANSWER_S = 30.0
 """Seconds for an answer that needs no log; then it is asked again."""
+
+GATHER_S = 0.01
+"""How long ends are gathered for one record while more jobs wait for a slot: each record costs all who read it."""
 
 GIVE_BACK_S = 10.0
 """Seconds that ``stop`` waits for the log to take what the worker says at its end."""
@@ -213,6 +216,8 @@ class Worker:
             await self._news.wait()
             self._news.clear()
             while self._ended:
+                if self._slots.has_next and len(self._ended) < BATCH_MAX:
+                    await asyncio.sleep(GATHER_S)
                 running, ended = self._ended.take(self._incarnation)
                 await self._progress.tell(running)
                 await self._say(WorkerReport(ended=ended))

@@ -186,6 +186,26 @@ def test_short_jobs_that_are_leased_ahead_keep_no_slot_from_a_long_one(queues: t
     assert ended <= (110 if queues else 510), "in one queue, older ones come first"
 
 
+@pytest.mark.parametrize(("run_ms", "first_max", "records_max"), [(1, 1000, 10), (30, 32, 12)])
+def test_short_jobs_are_leased_ahead_many_at_a_time_when_a_worker_has_half_of_them_left(
+    run_ms: int, first_max: int, records_max: int
+) -> None:
+    topic = Topic()
+    (known,) = topic.add("a")
+    topic.planner.learn(
+        JobsEndedMessage(worker="one", jobs=(known,), leases=(0,), outcomes=(Outcome.SUCCEEDED,), run_ms=(run_ms,))
+    )
+    topic.add(*["a"] * 900)
+    topic.add(*["a"] * 900)
+    first = topic.lease()
+    assert 0.9 * first_max < len(first) <= first_max, "50 ms of ten slots, on each of two workers"
+    records = 0
+    for job in first:
+        topic.end(job)
+        records += bool(topic.lease())
+    assert 1 < records < records_max
+
+
 @pytest.mark.proves("J44")
 @pytest.mark.parametrize(("retries", "runs"), [(0, 1), (2, 3), (-1, 50)])
 def test_a_job_runs_once_more_than_it_is_tried_again_and_is_then_given_up(retries: int, runs: int) -> None:
