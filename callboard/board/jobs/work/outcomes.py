@@ -1,5 +1,6 @@
 """How jobs have ended, until that is reported."""
 
+import asyncio
 from bisect import bisect_right
 from itertools import accumulate
 
@@ -19,19 +20,24 @@ class Outcomes:
 
     def __init__(self) -> None:
         self._ended: list[Ended] = []
+        self._some = asyncio.Event()
 
-    def __len__(self) -> int:
-        return len(self._ended)
+    async def some(self) -> None:
+        """Wait until there are some."""
+        await self._some.wait()
 
     def add(self, running: RunningJob, ending: Ending, run_ms: int) -> None:
         """The job has ended."""
         self._ended.append((running, ending, run_ms))
+        self._some.set()
 
     def take(self, worker: str) -> tuple[tuple[RunningJob, ...], JobsEndedMessage]:
         """The next ones to report, which fit into a record; there must be some."""
         sizes = accumulate([len(ending.result) + len(ending.message) for _, ending, _ in self._ended[:BATCH_MAX]])
         many = max(1, bisect_right(list(sizes), RESULTS_BYTES_MAX))
         batch, self._ended = self._ended[:many], self._ended[many:]
+        if not self._ended:
+            self._some.clear()
         running, endings, run_ms = zip(*batch, strict=True)
         ends = filter(None, [ending.at(place) for place, ending in enumerate(endings)])
         return running, JobsEndedMessage(

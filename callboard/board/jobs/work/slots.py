@@ -13,6 +13,9 @@ from callboard.board.jobs.work.threads import JobThreads
 from callboard.errors import NotAnswered
 from callboard.messages.jobs.job_mail import LeasedJob
 
+GATHER_S = 0.01
+"""How long ends are gathered for a record while jobs wait for a slot: each record costs all who read it."""
+
 
 class Slots:
     """Runs jobs in their order, ``many`` at a time. A thread that is blocked gives its slot back, unless as many are
@@ -31,11 +34,6 @@ class Slots:
         self._next: deque[tuple[LeasedJob, RunningJob]] = deque()
         """Those that wait for a free slot; some may have been revoked since."""
 
-    @property
-    def has_next(self) -> bool:
-        """Whether a job waits for a free slot."""
-        return bool(self._next)
-
     def put(self, leased: LeasedJob, running: RunningJob) -> None:
         """Run the job when a slot is free, after ``begin``."""
         self.tasks[leased.job] = None
@@ -46,6 +44,11 @@ class Slots:
         while self._next and self._free:
             self._free -= 1
             asyncio.create_task(self._run(*self._next.popleft()))  # noqa: RUF006 - it is kept when it begins
+
+    async def pause(self) -> None:
+        """While a job waits for a slot, let more of them end."""
+        if self._next:
+            await asyncio.sleep(GATHER_S)
 
     def close(self) -> None:
         """Run no more jobs."""

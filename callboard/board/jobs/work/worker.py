@@ -24,7 +24,7 @@ from callboard.door.limits import TIMEOUT_S_MAX
 from callboard.errors import CallboardError, MembershipEnded, NotAnswered
 from callboard.logger import get_logger
 from callboard.messages.jobs.job_mail import TellCluster, WatchWork, Work, WorkerReport
-from callboard.messages.jobs.job_messages import BATCH_MAX, Outcome, WorkerGoneMessage, WorkerMessage
+from callboard.messages.jobs.job_messages import Outcome, WorkerGoneMessage, WorkerMessage
 from callboard.messages.topics import job_topic
 
 WAIT_MS = 5000
@@ -32,9 +32,6 @@ WAIT_MS = 5000
 
 ANSWER_S = 30.0
 """Seconds for an answer that needs no log; then it is asked again."""
-
-GATHER_S = 0.01
-"""How long ends are gathered for one record while more jobs wait for a slot: each record costs all who read it."""
 
 GIVE_BACK_S = 10.0
 """Seconds that ``stop`` waits for the log to take what the worker says at its end."""
@@ -56,7 +53,7 @@ class Worker:
         self._known: dict[int, RunningJob] = {}
         """The jobs that it has leased, until their end was read back."""
         self._ended = Outcomes()
-        self._news, self._revoked = asyncio.Event(), asyncio.Event()
+        self._revoked = asyncio.Event()
         self._progress = ProgressReports(self._say, lambda: self._incarnation)
         self._slots = Slots(slots, handlers, self._progress, self._has, self._end)
         self._tasks = self._slots.tasks
@@ -208,19 +205,15 @@ class Worker:
         """The job has ended, if it is still leased and has not ended before."""
         if self._known.get(running.id) is running and self._tasks.pop(running.id, self) is not self:
             self._ended.add(running, ending, run_ms)
-            self._news.set()
 
     async def _report(self) -> None:
         """Report what has ended, all at once, until the log has it."""
         while True:
-            await self._news.wait()
-            self._news.clear()
-            while self._ended:
-                if self._slots.has_next and len(self._ended) < BATCH_MAX:
-                    await asyncio.sleep(GATHER_S)
-                running, ended = self._ended.take(self._incarnation)
-                await self._progress.tell(running)
-                await self._say(WorkerReport(ended=ended))
+            await self._ended.some()
+            await self._slots.pause()
+            running, ended = self._ended.take(self._incarnation)
+            await self._progress.tell(running)
+            await self._say(WorkerReport(ended=ended))
 
     # The end.
 
