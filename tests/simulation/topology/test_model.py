@@ -3,7 +3,7 @@
 import pytest
 
 from callboard.testing.simulation.planted import planted
-from callboard.testing.simulation.planted.cluster_fold import BUGS
+from callboard.testing.simulation.planted.topology.cluster_fold import BUGS
 from callboard.testing.simulation.topology.oracle import Oracle, leader
 from tests.simulation.topology.model import PLANS, Member, World, first_failure
 

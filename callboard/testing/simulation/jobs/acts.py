@@ -1,6 +1,7 @@
 """What happens to simulated workers and jobs from outside, as data: a plan is a list of these acts."""
 
 from dataclasses import dataclass
+from typing import Any
 
 from callboard.messages.jobs.job_messages import JobOptions, JobQueue
 
@@ -16,7 +17,8 @@ class Act:
 class PlannedJob:
     """A job that runs for ``run_s``, and fails in its first attempts, each time asking for a retry after ``delay_s``.
 
-    It is due ``due_s`` after it is added; ``due_ms`` of its options is set from that.
+    It is due ``due_s`` after it is added, and waits for the jobs of the batches ``after``: 1 is the last one before its
+    own, 2 the one before that, and 0 is what comes before it in its own. Its options get both.
     """
 
     topic: str
@@ -25,6 +27,7 @@ class PlannedJob:
     delay_s: float | None = None
     cancels: bool = False
     due_s: float = 0.0
+    after: tuple[int, ...] = ()
     options: JobOptions | None = None
 
 
@@ -43,6 +46,8 @@ class Join(Act):
     worker: str
     slots: int
     patterns: tuple[str, ...]
+    deny: tuple[str, ...] = ()
+    tags: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,9 +94,9 @@ class Suspend(Act):
 
 @dataclass(frozen=True, slots=True)
 class Schedule(Act):
-    """A schedule is set: a tick every ``every_ms``, of which ``catch_up`` are made up for."""
+    """A schedule is set: ticks by the ``rule``, of which ``catch_up`` are made up for; its ``at_ms`` is from now on."""
 
     name: str
-    every_ms: int
+    rule: dict[str, Any]
     catch_up: int
     unique: str

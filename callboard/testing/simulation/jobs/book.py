@@ -16,6 +16,8 @@ class Book:
     options: JobOptions
     since: int
     due_ms: int
+    before: tuple[int, ...] = ()
+    """The jobs that it waits for."""
     state: JobState = JobState.QUEUED
     worker: str = ""
     lease: int = -1
@@ -26,7 +28,11 @@ class Book:
     begun: bool = False
     """Whether the log has that it runs; only then a crash counts."""
     stopping: bool = False
+    saved: bytes = b""
+    given: bytes = b""
+    """What was saved before it was leased."""
     commanded: bool = False
+    forgotten: bool = False
 
     @property
     def is_open(self) -> bool:

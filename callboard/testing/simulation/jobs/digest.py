@@ -16,5 +16,6 @@ def digest(jobs: Jobs) -> str:
         sorted(jobs.suspects), sorted(jobs.reports.present.items()), sorted(jobs.reports.saved.items()),
         {name: list(its.items()) for name, its in sorted(jobs.leased_to.items())}, jobs.fence, jobs.recent,
         sorted(jobs.requests.items()), {its.message.name: its for its in jobs.schedules}, sorted(jobs.queues.suspended),
+        sorted(jobs.rates), [(job, jobs.flows.waits_for(job)) for job in sorted(jobs.options)],
     )  # fmt: skip
     return hashlib.sha256(repr(known).encode()).hexdigest()

@@ -15,6 +15,7 @@ from callboard.backends.log import Log
 from callboard.board.jobs.work.worker import Worker
 from callboard.errors import LogUnavailable
 from callboard.messages.record import Record
+from callboard.testing.simulation.jobs.acts import Join
 from callboard.testing.simulation.jobs.digest import digest
 from callboard.testing.simulation.topology.cluster import FaultyWorld
 
@@ -28,9 +29,9 @@ class Host(FaultyWorld):
     It stands in for ``Member`` and ``Attendance``, and for the agent of its worker, which may be suspended.
     """
 
-    def __init__(self, log: Log, clock: Clock, rng: Random, instance: str, slots: int) -> None:
+    def __init__(self, log: Log, clock: Clock, rng: Random, its: Join) -> None:
         super().__init__(log)
-        self.instance, self.incarnation, self.slots = instance, "", slots
+        self.its, self.instance, self.incarnation, self.slots = its, its.worker, "", its.slots
         self.lossy = self.skewed_s = self.awake_s = self.blind_s = 0.0
         self.running = 0
         self.changed, self.has_ended = asyncio.Event(), False
@@ -103,7 +104,7 @@ class SimulatedWorker(Worker):
     @property
     def runs_all(self) -> bool:
         """Whether there is no topic that it does not run."""
-        return "**" in self._handlers.patterns
+        return "**" in self._handlers.patterns and bool(self._tags) and not self._deny
 
     @property
     def failures(self) -> list[str]:

@@ -1,9 +1,10 @@
 """What must hold when jobs are leased: limits, and the order of jobs."""
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Mapping
 
-from callboard.actors.jobs.jobs import Jobs
+from callboard.actors.jobs.jobs import Jobs, Worker
+from callboard.actors.jobs.topics import runs
 from callboard.messages.jobs.job_messages import JobQueue, QueueOrder
 from callboard.messages.jobs.job_state import JobState
 from callboard.testing.simulation.jobs.book import Book
@@ -21,6 +22,7 @@ class Leasing:
     def __init__(self, jobs: Jobs, books: Mapping[int, Book]) -> None:
         self._jobs, self._books = jobs, books
         self.passed: Counter[str] = Counter()
+        self._begun_ms: defaultdict[str, list[int]] = defaultdict(list)
 
     def queue(self, book: Book) -> JobQueue:
         """The job's queue."""
@@ -37,8 +39,27 @@ class Leasing:
             story = (job, book, other, its)
             must(its.lease < 0, "jobs run one after another in a lane or an ordered queue", story)
             alike = its.topic == book.topic and not its.options.lane and its.options.priority >= book.options.priority
-            ahead = other < job and book.lease < 0 and not its.options.due_ms and its.since <= read_to
+            ahead = other < job and book.lease < 0 and not its.options.due_ms and not its.before
+            ahead = ahead and its.since <= read_to
             must(not (ahead and (lane or alike)), "jobs run by age in a lane or an ordered queue", story)
+
+    def able(self, book: Book, worker: Worker) -> None:
+        """Only those workers run a job that can, and want to."""
+        wanted = runs(worker.topics, book.topic) and not runs(worker.deny, book.topic)
+        tagged = {*self.queue(book).tags} <= {*worker.tags}
+        must(wanted and tagged, "no worker gets what it does not run", (book, worker))
+
+    def in_rate(self, book: Book, ms: int, *, started: bool) -> bool:
+        """Whether it is right to start the job, or not to, by its queue's rate: starts may count a hundredth longer."""
+        queue = self.queue(book)
+        if not queue.rate:
+            return started
+        begun_ms = self._begun_ms[queue.name]
+        longest_ms = queue.rate_ms if started else queue.rate_ms * 101 // 100
+        full = sum(each_ms > ms - longest_ms for each_ms in begun_ms) >= queue.rate
+        if started:
+            begun_ms.append(ms)
+        return full != started
 
     def limits(self, granted: list[Book]) -> None:
         """No limit is exceeded."""
@@ -62,7 +83,8 @@ class Leasing:
         last = {book.topic: book for book in sorted(granted, key=rank)}
         plain = [
             book for book in self._books.values()
-            if book.state == JobState.QUEUED and not book.options.lane and not book.due_ms and book.since <= read_to
+            if book.state == JobState.QUEUED and not book.options.lane and not book.due_ms and not book.before
+            and book.since <= read_to
         ]  # fmt: skip
         for book in plain:
             if book.topic in last and self.queue(book).order is not QueueOrder.ORDERED:

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from random import Random
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from callboard.actors.jobs.worker.roles import DISPATCHER, REPORTER
 from callboard.messages.event import replaced
@@ -27,17 +27,28 @@ CHAOS_S = 60.0
 
 ACTS = (10, 40)
 LIMITED = JobQueue(name="limited", topics=("a/limited",), cluster_parallel=3, parallel=2, crashes=200, delay_ms=50)
+RATED = JobQueue(name="rated", topics=("a/rated",), rate=3, rate_ms=2_000, crashes=200, delay_ms=50)
+TAGS = ("gpu",)
 QUEUES = (
     LIMITED,
     JobQueue(name="ordered", topics=("a/ordered",), order=QueueOrder.ORDERED, crashes=200, delay_ms=50),
     JobQueue(name="turns", topics=("turn/*",), order=QueueOrder.TOPIC_ROUND_ROBIN, cluster_parallel=4, crashes=200),
+    RATED,
+    JobQueue(name="tagged", topics=("a/tagged",), tags=TAGS, crashes=200, delay_ms=50),
     JobQueue(name="rest", topics=("**",), crashes=3, delay_ms=50, retries=5, keep_ms=5_000),
 )
-TOPICS = ("a/limited", "a/limited", "a/ordered", "b", "b", "c/d")
+TOPICS = ("a/limited", "a/limited", "a/ordered", "a/rated", "a/tagged", "b", "b", "c/d")
 TURNS = ("turn/1", "turn/2", "turn/3")
 ALL = ("a/*", "b", "turn/*", "**")
 PATTERNS = (ALL, ALL, ("a/limited", "turn/*"), ("b", "turn/**", "a/*"))
 """What workers run. Topics in turn are run by all of them, so that none has to wait for a worker."""
+DENIED = ("a/limited", "c/**")
+CRON, CRON_MS = ("*/5 * * * * *",), 5000
+RULES: tuple[dict[str, Any], ...] = (
+    {"every_ms": 1000}, {"every_ms": 3000}, {"every_ms": 7000}, {"cron": CRON}, {"at_ms": 500},
+    {"at_ms": 9000},
+)  # fmt: skip
+"""When schedules have ticks."""
 
 TROUBLES = {"calm log": (), "the log is exchanged": ("exchange",), "clocks jump": ("jump", "skew")}
 SHARES = (8, 1, 1)
@@ -95,7 +106,10 @@ def _anything(rng: Random) -> list[Act]:
 
 
 def _join(rng: Random, at_s: float, who: str) -> Act:
-    return Join(at_s, who, rng.choice([1, 2, 4]), rng.choice(PATTERNS) if at_s else ALL)
+    slots = rng.choice([1, 2, 4])
+    if not at_s:
+        return Join(at_s, who, slots, ALL, tags=TAGS)
+    return Join(at_s, who, slots, rng.choice(PATTERNS), rng.choice([(), (), DENIED]), rng.choice([TAGS, ()]))
 
 
 def _add(rng: Random, at_s: float, _: str) -> Act:
@@ -113,11 +127,12 @@ def _job(rng: Random, place: int) -> PlannedJob:
         job=place, lane=rng.choice(["", "", "one", "two"]), priority=rng.choice([0, 0, 5, -1]),
         unique=rng.choice(["", "", "", "key", "other"]), unique_ms=rng.choice([0, 0, 5_000]),
         retries=rng.choice([QUEUE_DECIDES, QUEUE_DECIDES, 1, 0]), timeout_ms=rng.choice([0, 0, 0, 1_000]),
+        after_failures=rng.random() < 0.5,
     )  # fmt: skip
     return PlannedJob(
         rng.choice(TOPICS), rng.choice([0.001, 0.02, 0.3, 1.5, 4.0]), rng.choice([0, 0, 0, 1, 2]),
         rng.choice([None, 0.0, 0.2]), rng.random() < 0.05, rng.choice([0.0, 0.0, 0.7, 5.0]),
-        options if rng.random() < 0.6 else None,
+        rng.choice([(), (), (), (), (0,), (1,), (1, 3)]), options if rng.random() < 0.6 else None,
     )  # fmt: skip
 
 
@@ -137,6 +152,8 @@ def _rushed(rng: Random, at_s: float, who: str) -> list[Act]:
 def _configure(rng: Random, at_s: float, _: str) -> Act:
     most, each = rng.choice([(3, 2), (1, 1), (2, 0), (0, 1)])
     retries = rng.choice([10, 1])
+    if rng.random() < 0.3:
+        return Configure(at_s, replaced(RATED, rate=rng.choice([1, 3, 0])))
     return Configure(at_s, replaced(LIMITED, cluster_parallel=most, parallel=each, retries=retries))
 
 
@@ -153,11 +170,11 @@ KINDS: tuple[Kind, ...] = (
     lambda rng, at_s, who: Strike(at_s, "slow", who, rng.choice([5.0, 20.0])),
     lambda rng, at_s, who: Strike(at_s, "lose", who, rng.choice([5.0, 20.0])),
     lambda rng, at_s, who: Strike(at_s, "blind", who, rng.choice([5.0, 20.0])),
-    lambda rng, at_s, who: Strike(at_s, rng.choice(["crash", "stop", "evict"]), who),
+    lambda rng, at_s, who: Strike(at_s, rng.choice(["crash", "stop", "evict", "replace"]), who),
     lambda rng, at_s, who: [Strike(at_s, "crash", who), _join(rng, at_s + rng.choice([0.1, 3.0]), who)],
     lambda rng, at_s, _: Command(at_s, rng.choice(["stop", "drop", "forget"]), rng.random()),
     lambda rng, at_s, _: Trouble(at_s, "outage", rng.choice([2.0, 12.0])),
-    lambda rng, at_s, _: Schedule(at_s, rng.choice(["often", "seldom"]), rng.choice([1000, 3000, 7000]),
+    lambda rng, at_s, _: Schedule(at_s, rng.choice(["often", "seldom"]), rng.choice(RULES),
                                   rng.choice([0, 1, 3, 100]), rng.choice(["", "tick"])),
 )  # fmt: skip
 """What happens: each is as likely as the others."""

@@ -30,8 +30,8 @@ TURNS_MAX = 400_000
 
 COUNTED = (
     *TROUBLES, "Add", "Join", "Configure", "Suspend", "Schedule", "kill_dispatcher", "kill_reporter", "slow", "lose",
-    "blind", "pause", "cut", "crash", "stop", "drop", "forget", "evict", "outage", "jump", "skew", "exchange",
-    "JobsAddedMessage", "JobsLeasedMessage", "JobsEndedMessage", "WorkerMessage", "WorkerGoneMessage",
+    "blind", "pause", "cut", "crash", "stop", "drop", "forget", "evict", "replace", "outage", "jump", "skew",
+    "exchange", "JobsAddedMessage", "JobsLeasedMessage", "JobsEndedMessage", "WorkerMessage", "WorkerGoneMessage",
     "JobsSnapshotMessage", "refused",
     "late outcomes", *(f"ended: {state}" for state in ("SUCCEEDED", "STOPPED", "GIVEN_UP", "ERROR", "DROPPED")),
 )  # fmt: skip

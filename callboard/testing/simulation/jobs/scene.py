@@ -13,6 +13,7 @@ from callboard.messages.jobs.job_messages import (
     JobsAddedMessage,
     ScheduleCommandMessage,
     ScheduleMessage,
+    job_id,
 )
 from callboard.messages.record import NewRecord
 from callboard.testing.simulation.jobs.acts import (
@@ -27,7 +28,8 @@ from callboard.testing.simulation.jobs.acts import (
     Suspend,
     Trouble,
 )
-from callboard.testing.simulation.jobs.plan import ALL, CHAOS_S, QUEUES, JobsPlan
+from callboard.testing.simulation.jobs.plan import ALL, CHAOS_S, QUEUES, TAGS, JobsPlan
+from callboard.testing.simulation.jobs.schedules import check_schedules
 from callboard.testing.simulation.jobs.witness import Witness
 from callboard.testing.simulation.jobs.workers import LEASE_S, TOPIC, Workers
 from callboard.testing.simulation.topology.broken_rule import must
@@ -45,6 +47,8 @@ class Scene:
 
     def __init__(self, plan: JobsPlan, workers: Workers) -> None:
         self.plan, self.workers, self.witness = plan, workers, Witness(plan, workers)
+        self._batches: list[tuple[str, int]] = []
+        """The requests that have added jobs, and how many each."""
         for queue in QUEUES:
             self._say(JobCommandMessage(configure=queue))
 
@@ -74,13 +78,13 @@ class Scene:
             host.lossy = host.append_s = host.read_s = host.skewed_s = 0.0
             host.is_cut = False
         if not any(worker.runs_all for worker in self.workers.workers.values()):
-            self.workers.start(Join(0.0, "last", 2, ALL))
+            self.workers.start(Join(0.0, "last", 2, ALL, tags=TAGS))
         for name in self.witness.jobs.queues.suspended.copy():
             self._say(JobCommandMessage(resume=name))
         for its in list(self.witness.jobs.schedules):
             self._say(ScheduleCommandMessage(resume=its.message.name))
         self._pass(2 * LEASE_S)
-        self.witness.look_at_schedules()
+        check_schedules(self.witness.jobs.schedules, self._now_ms, self.plan)
         for its in list(self.witness.jobs.schedules):
             self._say(ScheduleCommandMessage(remove=its.message.name))
 
@@ -121,22 +125,29 @@ class Scene:
                 self.workers.after(seconds, lambda: self._again(self._record(kind(resume=name))))
             case Schedule():
                 options = JobOptions(job=0, unique=act.unique) if act.unique else None
+                rule = {name: self._now_ms + value if name == "at_ms" else value for name, value in act.rule.items()}
                 self._say(ScheduleMessage(
                     name=act.name, topic="b", payload=_payload(PlannedJob("b", 0.3)), options=options,
-                    every_ms=act.every_ms, catch_up=act.catch_up,
+                    catch_up=act.catch_up, **rule,
                 ))  # fmt: skip
+
+    @property
+    def _now_ms(self) -> int:
+        return self.workers.simulation.clock.now().wall_ns // 1_000_000
 
     def _added(self, jobs: tuple[PlannedJob, ...]) -> JobsAddedMessage:
         topics = tuple(dict.fromkeys(each.topic for each in jobs))
-        now_ms = self.workers.simulation.clock.now().wall_ns // 1_000_000
-        due_ms = [now_ms + int(each.due_s * 1000) if each.due_s else 0 for each in jobs]
+        due_ms = [self._now_ms + int(each.due_s * 1000) if each.due_s else 0 for each in jobs]
+        request, earlier = f"{self.workers.rng.getrandbits(64)}", self._batches[-1:-4:-1]
+        self._batches.append((request, len(jobs)))
+        sizes = [many for _, many in earlier]
         options = [
-            replaced(each.options or JobOptions(job=0), job=place, due_ms=due)
+            replaced(each.options or JobOptions(job=0), job=place, due_ms=due, **_after(each, [place, *sizes]))
             for place, (each, due) in enumerate(zip(jobs, due_ms, strict=True))
-            if each.options or due
+            if each.options or due or each.after
         ]
         return JobsAddedMessage(
-            request=f"{self.workers.rng.getrandbits(64)}", creator="test", topics=topics,
+            request=request, creator="test", topics=topics, earlier=tuple(each for each, _ in earlier),
             topic_of=tuple(topics.index(each.topic) for each in jobs), payloads=tuple(map(_payload, jobs)),
             options=tuple(options),
         )  # fmt: skip
@@ -165,6 +176,14 @@ class Scene:
         self.witness = Witness(self.plan, self.workers)
         for queue in QUEUES:  # the copy may be older than these
             self._say(JobCommandMessage(configure=queue))
+
+
+def _after(job: PlannedJob, sizes: list[int]) -> dict[str, Any]:
+    """The ranges of jobs that it waits for: the batches, its own and earlier ones, have these sizes."""
+    known = [each for each in job.after if each < len(sizes) and sizes[each]]
+    return {
+        "after": tuple(job_id(-1 - each, 0) for each in known), "after_counts": tuple(sizes[each] for each in known)
+    }  # fmt: skip
 
 
 def _payload(job: PlannedJob) -> bytes:

@@ -26,8 +26,10 @@ from callboard.messages.reading import Unread, read
 from callboard.messages.record import Record
 from callboard.testing.simulation.jobs.book import Book
 from callboard.testing.simulation.jobs.digest import digest
+from callboard.testing.simulation.jobs.flows import Flows, before
 from callboard.testing.simulation.jobs.leasing import Leasing
 from callboard.testing.simulation.jobs.plan import JobsPlan
+from callboard.testing.simulation.jobs.schedules import check_tick
 from callboard.testing.simulation.jobs.workers import TOPIC, Workers
 from callboard.testing.simulation.topology.broken_rule import must
 
@@ -40,7 +42,8 @@ class Witness:
         self.jobs, self.books, self.offset = Jobs(), dict[int, Book](), 0
         self._open: dict[int, Book] = {}
         """Those that had not ended after the last record."""
-        self._requests: set[str] = set()
+        self.flows = Flows(self.books)
+        self._requests: dict[str, int] = {}
         self._keys: defaultdict[str, list[tuple[int, int]]] = defaultdict(list)
         self._fence: tuple[Any, ...] = ("", -1, "")
         self._leased_at = -1
@@ -77,13 +80,13 @@ class Witness:
         at = At(record.offset, record.time_ns // 1_000_000)
         self.offset = record.offset
         self._times_ms[at.offset] = at.ms
-        before = self.jobs.schedules.get(getattr(message, "schedule", ""))
-        known = set(self.jobs.workers)
+        former = self.jobs.schedules.get(getattr(message, "schedule", ""))
+        known = self.jobs.workers.copy()
         refused = apply(self.jobs, at, message)
         self.workers.count.update([type(message).__name__, *(["refused"] if WHOLE in refused else [])])
         match message:
             case JobsAddedMessage():
-                self._added(at, message, refused, before)
+                self._added(at, message, refused, former)
             case JobsLeasedMessage():
                 self._leased(at, message, refused, known)
             case JobsEndedMessage():
@@ -96,6 +99,7 @@ class Witness:
                 self._gone(at, message, refused)
             case JobCommandMessage():
                 self._commanded(at, message)
+        self.flows.settle()
         for job, book in list(self._open.items()):
             state = self.jobs.state_of(job)
             must(state == book.state, "each record does what it says", (message, job, state, book))
@@ -106,42 +110,39 @@ class Witness:
 
     # What records do.
 
-    def _added(self, at: At, added: JobsAddedMessage, refused: dict[int, str], before: Any) -> None:
+    def _added(self, at: At, added: JobsAddedMessage, refused: dict[int, str], former: Any) -> None:
         if added.schedule:
             accepted = (
-                before is not None and not before.suspended and added.schedule_set == before.set_at
-                and added.tick_ms > before.base_ms
+                former is not None and not former.suspended and added.schedule_set == former.set_at
+                and added.tick_ms > former.base_ms
             )  # fmt: skip
             if accepted:
-                self._ticked(at, added.tick_ms, before)
+                check_tick(former, added.tick_ms, at.ms, self.plan)
         else:
             accepted = added.request not in self._requests
-            self._requests.add(added.request)
+            self._requests.setdefault(added.request, at.offset)
         must(accepted == (WHOLE not in refused), "what is added twice is refused, and nothing else", added.request)
         options = {each.job: each for each in added.options}
         for place, topic in enumerate(added.topic_of if accepted else ()):
             job, its = job_id(at.offset, place), options.get(place, JobOptions(job=place))
+            earlier = tuple(before(its, at.offset, added.earlier, self._requests))
+            owned = bool(its.unique) and any(
+                self.books[each].is_open or at.ms < until_ms for each, until_ms in self._keys[its.unique]
+            )
+            if not self.flows.are_known(job, earlier):
+                must(job in refused, "no job waits for unknown ones", (job, its))
+            elif self.plan.is_punctual or not its.unique:
+                must(owned == (job in refused), "of the jobs with a key one is added", (job, its))
+            if job in refused:
+                continue
             if its.unique:
-                owned = any(self.books[each].is_open or at.ms < until_ms for each, until_ms in self._keys[its.unique])
-                right = owned == (job in refused) or not self.plan.is_punctual
-                must(right, "of the jobs with a key one is added", (job, its.unique))
-                if job in refused:
-                    continue
                 self._keys[its.unique].append((job, at.ms + its.unique_ms))
             payload = json.loads(added.payloads[place])
-            self.books[job] = self._open[job] = Book(added.topics[topic], payload, its, at.offset, its.due_ms)
+            self.books[job] = Book(added.topics[topic], payload, its, at.offset, its.due_ms, earlier)
+            self._open[job] = self.books[job]
+            self.flows.add(job)
 
-    def _ticked(self, at: At, tick_ms: int, its: Any) -> None:
-        every_ms, many = its.message.every_ms, its.message.catch_up
-        right = tick_ms % every_ms == its.base_ms % every_ms or not self.plan.is_whole
-        must(right, "ticks are where the schedule says", (tick_ms, its))
-        if self.plan.is_punctual:
-            must(tick_ms <= at.ms, "no tick comes early", tick_ms)
-            next_one = tick_ms == its.base_ms + every_ms or not self.plan.is_whole
-            missed = tick_ms + (max(1, many) - 1) * every_ms <= at.ms
-            must(next_one or missed, "a tick is missed only if it need not be made up for", (tick_ms, its))
-
-    def _leased(self, at: At, leased: JobsLeasedMessage, refused: dict[int, str], workers: set[str]) -> None:
+    def _leased(self, at: At, leased: JobsLeasedMessage, refused: dict[int, str], workers: dict[str, Any]) -> None:
         claim = leased.cluster_log, leased.epoch, leased.dispatcher
         begins = not leased.jobs and (claim[0] != self._fence[0] or claim[1] > self._fence[1])
         valid = claim == self._fence or begins
@@ -159,14 +160,18 @@ class Witness:
         granted: list[Book] = []
         for job, place in zip(leased.jobs, leased.worker_of, strict=True):
             book, worker = self.books.get(job), leased.workers[place]
-            fits = book is not None and book.state == JobState.QUEUED and worker in workers
-            must(fits == (job not in refused), "queued jobs are leased to workers that are there", leased)
-            if fits and book is not None:
+            if book is None or book.state != JobState.QUEUED or worker not in workers or job in self.flows:
+                must(job in refused, "queued jobs are leased to workers that are there", leased)
+                continue
+            right = self.leasing.in_rate(book, at.ms, started=job not in refused) or not self.plan.is_punctual
+            must(right, "jobs that may start are leased, and no others, also by the rate of their queue", (job, book))
+            if job not in refused:
+                self.leasing.able(book, workers[worker])
                 if self.plan.is_punctual:
                     must(book.due_ms <= self._now_ms, "no job is leased before it is due", (job, book))
                 self.leasing.in_turn(job, book, leased.read_to)
                 book.state, book.worker, book.lease, book.due_ms = JobState.ACTIVE, worker, at.lease, 0
-                book.begun = False
+                book.begun, book.given = False, book.saved
                 granted.append(book)
         self.leasing.limits(granted)
         self.leasing.order(granted, leased.read_to)
@@ -183,6 +188,9 @@ class Witness:
         if outcome != Outcome.RETURNED:
             begun = self.workers.runs.get((job, lease), [])
             must(begun == [book.attempts + 1] or not self.plan.is_whole, "attempts are counted", (begun, book))
+            given = self.workers.given.get((job, lease))
+            right = given == (json.loads(book.given) if book.given else None) or not self.plan.is_whole
+            must(right, "an attempt gets what was saved before", (given, book))
         worked = outcome != Outcome.SUCCEEDED or (job, lease) in self.workers.done
         must(worked, "a job succeeds only when its work is done", (job, book))
         if outcome == Outcome.SUCCEEDED:
@@ -209,6 +217,7 @@ class Witness:
         must(holds or not accepted, "a report counts for the lease that is there, and no other", (said, book))
         if book is not None and holds:
             book.begun = True
+            book.saved = said.saved if accepted and said.saved else book.saved
 
     def _gone(self, at: At, gone: WorkerGoneMessage, refused: dict[int, str]) -> None:
         crashed = bool(gone.cluster_log)
@@ -231,6 +240,9 @@ class Witness:
     def _commanded(self, at: At, said: JobCommandMessage) -> None:
         if said.suspend or said.configure or said.remove:
             self._leased_at = at.offset
+        for job in said.forget:
+            if (book := self.books.get(job)) is not None and not book.is_open:
+                book.forgotten = True
         for job in (*said.stop, *said.drop):
             if (book := self.books.get(job)) is not None and book.is_open:
                 book.commanded = True
@@ -241,12 +253,6 @@ class Witness:
                     book.ends(JobState.DROPPED if job in said.drop else JobState.STOPPED)
 
     # The end.
-
-    def look_at_schedules(self) -> None:
-        """No schedule has stopped."""
-        for its in self.jobs.schedules:
-            late_ms = self._now_ms - its.base_ms - its.message.every_ms
-            must(late_ms < 2000 or not self.plan.is_punctual, "schedules tick", (its, late_ms))
 
     def account(self) -> None:
         """All jobs have ended as they should; nothing ran twice but what was struck."""

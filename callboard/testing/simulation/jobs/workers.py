@@ -45,6 +45,8 @@ class Workers:
         """The incarnations that are members no more."""
         self.runs: dict[tuple[int, int], list[int]] = {}
         """The attempts that were begun, by job and lease."""
+        self.given: dict[tuple[int, int], object] = {}
+        """What they got that was saved before."""
         self.done: set[tuple[int, int]] = set()
         """The jobs and leases whose work was done: the side effect happened."""
         self.states: dict[tuple[int, bytes], str] = {}
@@ -86,7 +88,7 @@ class Workers:
         """A worker starts, if it does not run."""
         if its.worker in self.hosts:
             return
-        host = Host(self.log, self.simulation.clock, self.rng, its.worker, its.slots)
+        host = Host(self.log, self.simulation.clock, self.rng, its)
         host.incarnation, self.hosts[its.worker] = self._new_life(its.worker), host
 
         async def world() -> World:
@@ -104,7 +106,9 @@ class Workers:
         member: Any = host
         handlers = Handlers(dict.fromkeys(its.patterns, partial(self._work, host)))
         drain_s = self.rng.choice([0.1, 5.0])
-        worker = self.workers[its.worker] = SimulatedWorker(board, member, handlers, its.slots, drain_s)
+        worker = self.workers[its.worker] = SimulatedWorker(
+            board, member, handlers, its.slots, drain_s, its.deny, its.tags
+        )
         self.simulation.run(worker.start())
         self._change([*self.order, host.incarnation])
 
@@ -158,6 +162,20 @@ class Workers:
             self.evict(host)
 
         self.begin(stopped())
+
+    def replace(self, host: Host, _: float = 0.0) -> None:
+        """Another process takes its name. It goes on until it learns of that, and then stops."""
+        del self.hosts[host.instance]
+        worker = self.workers.pop(host.instance)
+        self.evict(host)
+        self.start(host.its)
+
+        def learn() -> None:
+            host.cluster.view = None
+            self.begin(worker.stop())
+
+        late_s = max(0.0, max(host.awake_s, host.blind_s) - self.now_s)
+        self.after(late_s + self.rng.choice([0.0, 0.2, 3.0]), learn)
 
     def pause(self, host: Host, seconds: float) -> None:
         """The process is suspended."""
@@ -215,26 +233,24 @@ class Workers:
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 
-    @property
-    def is_busy(self) -> bool:
-        """Whether workers are stopping."""
-        return bool(self._tasks)
-
     # Jobs.
 
     async def _work(self, host: Host, payload: dict[str, Any], job: RunningJob) -> None:
         lease = job.id, job.lease
         self.runs.setdefault(lease, []).append(job.attempt)
+        self.given[lease] = job.saved
         host.running += 1
         if host.running > host.slots:
             self.wrong.append(f"{host.instance} runs {host.running} jobs in {host.slots} slots")
         try:
-            await asyncio.sleep(payload["run_s"])
+            await asyncio.sleep(payload["run_s"] / 2)
             await host.awake()
             if "cancels" in payload:  # the jobs of a plan, not those of tests, also report
                 job.progress(1)
                 job.step()
-                job.save(job.attempt)
+                job.save(job.lease)
+            await asyncio.sleep(payload["run_s"] / 2)
+            await host.awake()
         finally:
             host.running -= 1
         if job.attempt <= payload["fails"]:

@@ -6,23 +6,19 @@ from dataclasses import dataclass
 from typing import Any
 
 from callboard.actors.topology.cluster_fold import forget
-from callboard.testing.simulation.planted import (
-    cluster_fold,
+from callboard.testing.simulation.planted.distribution import (
     commands,
-    connectors,
     events,
     hooks,
-    job_rules,
-    job_workers,
     ledgers,
-    listeners,
-    members,
     names,
     packages,
     shells,
     shortening,
 )
+from callboard.testing.simulation.planted.jobs import rules, waiting, workers
 from callboard.testing.simulation.planted.patch import Patch
+from callboard.testing.simulation.planted.topology import cluster_fold, connectors, listeners, members
 
 SEEDS_MAX = 200
 """Seeds within which every bug must be found; see ``hunt``."""
@@ -35,7 +31,7 @@ CLUSTER_MODULES = (cluster_fold, members, listeners, connectors)
 CLUSTER_BUGS: dict[str, Patch] = {bug.name: bug for module in CLUSTER_MODULES for bug in module.BUGS}
 """Bugs that clusters must show."""
 
-JOB_MODULES = (job_rules, job_workers)
+JOB_MODULES = (rules, waiting, workers)
 JOB_BUGS: dict[str, Patch] = {bug.name: bug for module in JOB_MODULES for bug in module.BUGS}
 """Bugs that workers and their jobs must show."""
 

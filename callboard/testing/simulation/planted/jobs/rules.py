@@ -1,16 +1,12 @@
 """Bugs in the fold over the job topic."""
 
-from collections import Counter
 from typing import Any
 
-from callboard.actors.jobs import planning
 from callboard.actors.jobs.jobs import At, Fence, Jobs
-from callboard.actors.jobs.keys import UniqueKeys
+from callboard.actors.jobs.reports import Reports
 from callboard.actors.jobs.rules import adding, commanding, reducer
-from callboard.actors.jobs.schedules import ticker
-from callboard.actors.jobs.waiting import Waiting
 from callboard.messages.event import replaced
-from callboard.messages.jobs.job_messages import JobsEndedMessage, JobsLeasedMessage, QueueOrder
+from callboard.messages.jobs.job_messages import JobsEndedMessage, JobsLeasedMessage
 from callboard.testing.simulation.planted.patch import Patch
 
 
@@ -47,16 +43,9 @@ def _late(rules: Any) -> Any:
     return {**rules, JobsEndedMessage: end}
 
 
-def _oldest(right: Any, self: Any, queue: Any, job: int, topic: int) -> Any:
-    return right(self, replaced(queue, order=QueueOrder.UNORDERED), job, topic)
-
-
-def _urgency(_: Any, self: Waiting) -> list[int]:
-    return sorted(self._lines)
-
-
-def _forgetful(right: Any, self: UniqueKeys, key: str, job: int, _: int) -> None:
-    right(self, key, job, 0)
+def _loses(right: Any, self: Reports, job: int) -> None:
+    right(self, job)
+    self.saved.pop(job, None)
 
 
 BUGS = (
@@ -64,14 +53,7 @@ BUGS = (
     Patch("leases count that were planned on another log", reducer, "RULES", _any_log),
     Patch("former dispatchers lease", reducer, "RULES", _any_dispatcher),
     Patch("outcomes of former leases count", reducer, "RULES", _late),
-    Patch("running jobs are not counted", Jobs, "running_of", lambda *_: Counter()),
-    Patch("there is no order", Jobs, "lane_of", lambda *_: ""),
-    Patch("jobs of lanes do not wait", Waiting, "_lane", lambda *_: ""),
-    Patch("topics do not take turns", planning.Planner, "_key", _oldest),
-    Patch("the least urgent come first", Waiting, "priorities", _urgency),
-    Patch("keys are free when their jobs have ended", UniqueKeys, "give", _forgetful),
     Patch("what is added again counts", adding, "_requested", lambda *_: iter(())),
+    Patch("what was saved is lost with the attempt", Reports, "released", _loses),
     Patch("commands stop no job that runs", commanding, "_stop", lambda *_: None),
-    Patch("ticks are never late enough to be missed", ticker, "_ticks",
-          lambda right, its, now_ms: right(its, now_ms)[-1:]),
 )  # fmt: skip

@@ -1,0 +1,1 @@
+"""Bugs that fleets must show."""

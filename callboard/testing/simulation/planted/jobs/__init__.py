@@ -1,0 +1,1 @@
+"""Bugs that workers and their jobs must show."""

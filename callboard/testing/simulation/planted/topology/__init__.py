@@ -1,0 +1,1 @@
+"""Bugs that clusters must show."""
