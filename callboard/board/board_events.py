@@ -8,10 +8,11 @@ from callboard.board.context import BoardContext
 from callboard.board.events.distributed_event import LISTING, DistributedEvent, opened, publish
 from callboard.board.events.listener import Listener
 from callboard.board.events.listeners import ListenerState, forget_listener, listener_states
-from callboard.board.read import questions
 from callboard.board.read.events import BoardEvent
+from callboard.board.read.events import events as package_events
 from callboard.door import events as door
 from callboard.door.cursors import Place, cursor_at, place_of
+from callboard.door.questions import asked
 from callboard.errors import RequestRefused, TopicMissing
 from callboard.messages.topics import broadcast_topic
 
@@ -50,7 +51,8 @@ class BoardEvents:
             OffsetOutOfRange: events after ``after`` were trimmed.
             LogReplaced: the positions belong to another log.
         """
-        return questions.events(self._board, publisher, kinds, after, follow=follow)
+        wanted = frozenset(asked(publisher=publisher, kinds=kinds, after=after, follow=follow)["kinds"])
+        return package_events(self._board, self._board.log, publisher, wanted, after, follow=follow)
 
     async def publish(self, topic: str, properties: Mapping[str, Any] | None = None) -> DistributedEvent:
         """Publish an event; returns it once the log has it.

@@ -11,12 +11,12 @@ from callboard.board.jobs.finding.finding import DEAD, Finding, JobQuery
 from callboard.board.jobs.finding.plan import JobPlan, job_plan
 from callboard.board.jobs.health.report import WorkerState, worker_states
 from callboard.board.jobs.job import Job
-from callboard.board.jobs.life.job_events import Following
+from callboard.board.jobs.job_events import JobEvents
 from callboard.board.jobs.new_job import NewJob, NewJobOptions, checked_jobs
 from callboard.board.jobs.outbox.outboxing import Outboxing
 from callboard.board.jobs.queues import COMPAT, QueueOptions, QueueSettings, QueueState, queue_settings, queue_states
 from callboard.board.jobs.reading import JobReading
-from callboard.board.jobs.schedules.scheduling import no_schedule
+from callboard.board.jobs.schedules.scheduling import Scheduling, no_schedule
 from callboard.board.jobs.work.publishing import PUBLISH, publishing
 from callboard.board.jobs.work.running import Handlers
 from callboard.board.jobs.work.worker import Worker
@@ -32,7 +32,7 @@ DRAIN_S = 10.0
 NEWS_S = 60.0
 
 
-class BoardJobs(Finding, Following, Outboxing):
+class BoardJobs(Finding, JobEvents, Outboxing, Scheduling):
     """Adds jobs to the log, tells what became of them, and commands them. Every question reads the log to its end."""
 
     async def add(self, topic: str, payload: object = None, **options: Unpack[NewJobOptions]) -> Job:

@@ -1,7 +1,6 @@
 """The questions that a board answers. They write nothing and block no publisher or subscriber."""
 
 import tempfile
-from collections.abc import AsyncGenerator, Iterable
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -18,7 +17,6 @@ from callboard.door.questions import asked
 from callboard.messages.distribution.fleet_mail import Member
 
 if TYPE_CHECKING:  # a board that is only read does not load these
-    from callboard.board.read.events import BoardEvent
     from callboard.board.read.explaining import Explanation
 
 
@@ -26,40 +24,6 @@ async def member(board: BoardContext, subscriber: str, timeout_s: float) -> Memb
     """The subscriber of this name, as seen on this log. Raises ``RequestRefused`` for an unknown one."""
     log_id = await log_identity(board.log, board.topics.package)
     return await statuses.member(await board.viewer(), subscriber, log_id, timeout_s)
-
-
-def events(
-    board: BoardContext,
-    publisher: str = "",
-    kinds: Iterable[str] = (),
-    after: int | None = None,
-    *,
-    follow: bool = True,
-) -> "AsyncGenerator[BoardEvent, None]":
-    """Follow what becomes of packages, in any process: until the board closes or, without ``follow``, to the newest
-    event.
-
-    Args:
-        board: the open board.
-        publisher: events of this one's packages; of all if not given.
-        kinds: created, queued, distributed, imported, failed; all if not given. Only kinds in ``Publishing.events``
-            are written.
-        after: the ``position`` of the last event seen; -1 starts at the oldest. Without it, starts with events from
-            now on; or, without ``follow``, some way back from the newest.
-        follow: whether to wait for more events at the end.
-
-    Yields:
-        Each event once, as far as the last ten thousand are concerned; compare ``key`` beyond that.
-
-    Raises:
-        RequestRefused: the publisher is not known, and ``follow`` is false.
-        OffsetOutOfRange: events after ``after`` were trimmed.
-        LogReplaced: the positions belong to another log.
-    """
-    from callboard.board.read import events as event_topic
-
-    wanted = frozenset(asked(publisher=publisher, kinds=kinds, after=after, follow=follow)["kinds"])
-    return event_topic.events(board, board.log, publisher, wanted, after, follow=follow)
 
 
 async def status(board: BoardContext, timeout_s: float = ANSWER_S) -> BoardStatus:

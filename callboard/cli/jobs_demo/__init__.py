@@ -2,13 +2,8 @@
 
 import asyncio
 import hashlib
-import shutil
-import tempfile
-import time
 from collections.abc import Callable
 from contextlib import aclosing
-from multiprocessing import get_context
-from multiprocessing.context import SpawnProcess
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -18,8 +13,7 @@ import callboard
 from callboard.board.board import Callboard
 from callboard.board.jobs.job import Job
 from callboard.board.jobs.new_job import NewJob
-from callboard.cli.terminal.log_setup import configure_logging
-from callboard.cli.terminal.output import show
+from callboard.cli.terminal.stage import Services, conclude, stage
 from callboard.errors import NotAnswered, RequestRefused
 from callboard.messages.jobs.job_state import JobState
 
@@ -41,27 +35,15 @@ def demo(
     ] = None,
 ) -> None:
     """Take the digests of a tree by four workers, three of which are killed, and compare them."""
-    from callboard.cli.terminal.screen import notices, progress
-
-    console, began_s = notices(), time.monotonic()
-    configure_logging("error")
-
-    def tell(what: str) -> None:
-        console.print(f"{time.monotonic() - began_s:5.1f} s  {what}", soft_wrap=True)
+    from callboard.cli.terminal.screen import progress
 
     root = (tree or Path(callboard.__file__).parent).absolute()
     files = sorted(path for path in root.rglob("*") if path.is_file() and "__pycache__" not in path.parts)[:FILES_MAX]
     if not files:
         raise RequestRefused(f"there are no files in {root}; name another folder")
-    folder = Path(tempfile.mkdtemp(prefix="callboard-demo-"))
-    try:
-        with progress("jobs") as bar:
-            good, line = asyncio.run(Demo(folder, files, tell, bar).run())
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
-    show(line)
-    if not good:
-        raise typer.Exit(1)
+    with stage() as (folder, tell), progress("jobs") as bar:
+        good, line = asyncio.run(Demo(folder, files, tell, bar).run())
+    conclude(line, good=good)
 
 
 class Demo:
@@ -69,7 +51,7 @@ class Demo:
 
     def __init__(self, folder: Path, files: list[Path], tell: Callable[[str], None], bar: Callable[..., None]) -> None:
         self._folder, self._files, self._tell, self._bar = folder, files, tell, bar
-        self._processes: dict[str, SpawnProcess] = {}
+        self._services = Services()
         self._killed = list[str]()
 
     async def run(self) -> tuple[bool, str]:
@@ -78,16 +60,13 @@ class Demo:
 
         async with Callboard(LOG, base=self._folder) as board:
             try:
-                for name in NAMES:
-                    self._start(name)
-                async with asyncio.timeout(DEADLINE_S):
-                    return await self._play(board.jobs)
+                with self._services:
+                    for name in NAMES:
+                        self._start(name)
+                    async with asyncio.timeout(DEADLINE_S):
+                        return await self._play(board.jobs)
             except TimeoutError:
                 raise NotAnswered(f"the jobs have not ended after {DEADLINE_S:g} s") from None
-            finally:
-                for process in self._processes.values():
-                    process.kill()
-                    process.join()
 
     async def _play(self, jobs: "BoardJobs") -> tuple[bool, str]:
         await jobs.configure("digests", ["file/digest"])
@@ -111,13 +90,10 @@ class Demo:
     def _start(self, name: str) -> None:
         from callboard.cli.jobs_demo.service import serve
 
-        process = get_context("spawn").Process(target=serve, args=(self._folder, name))
-        process.start()
-        self._processes[name] = process
+        self._services.start(name, serve, self._folder, name)
 
     def _kill(self, name: str, ended: int) -> None:
-        self._processes[name].kill()
-        self._processes[name].join()
+        self._services.kill(name)
         self._killed.append(name)
         self._tell(f"kill -9 of worker {name}, after {ended} jobs; it starts again")
         self._start(name)

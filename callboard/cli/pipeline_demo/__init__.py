@@ -3,16 +3,14 @@
 import asyncio
 import shutil
 import sysconfig
-import tempfile
-import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from callboard.cli.demo.tree import differences
-from callboard.cli.terminal.log_setup import configure_logging
 from callboard.cli.terminal.output import show
+from callboard.cli.terminal.stage import conclude, stage
 from callboard.errors import RequestRefused
 
 if TYPE_CHECKING:
@@ -37,31 +35,20 @@ def demo(
     from callboard.cli.pipeline_demo.history import History
     from callboard.cli.terminal.screen import notices
 
-    console = notices()
-    configure_logging("critical")  # a subscriber fails on purpose
-    began = time.monotonic()
-
-    def tell(what: str) -> None:
-        console.print(f"{time.monotonic() - began:5.1f} s  {what}", soft_wrap=True)
-
-    folder = Path(tempfile.mkdtemp(prefix="callboard-demo-"))
-    try:
+    with stage("critical") as (folder, tell):  # a subscriber fails on purpose
         work = folder / "source"
         _copy(source, work)
         past = asyncio.run(History(folder, work, edits, seed, tell).run())
         tell("comparing every byte with the source")
         found = [f"{name}: {what}" for name in past.whole for what in differences(work, folder / name)]
         seen = look_back(folder, past, out.absolute(), tell)
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
     for difference in [*found, *seen.differences][:DIFFERENCES_SHOWN]:
-        console.print(difference)
+        notices().print(difference)
     wrong = {line.partition(":")[0] for line in found}
     for line in (f"see {seen.report}", *([f"and {seen.picture}"] if seen.picture else [])):
         show(line)
-    show(_last_line(past, len(past.whole) - len(wrong), seen.queues, len(seen.differences)))
-    if found or seen.differences or past.archived_packages != past.packages:
-        raise typer.Exit(1)
+    good = not found and not seen.differences and past.archived_packages == past.packages
+    conclude(_last_line(past, len(past.whole) - len(wrong), seen.queues, len(seen.differences)), good=good)
 
 
 def _last_line(past: "Past", identical: int, queues: int, other: int) -> str:

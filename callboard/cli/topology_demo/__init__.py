@@ -2,24 +2,16 @@
 
 import asyncio
 import secrets
-import shutil
 import sqlite3
-import tempfile
 import time
 from collections.abc import Callable
 from contextlib import closing
 from itertools import pairwise
-from multiprocessing import get_context
-from multiprocessing.context import SpawnProcess
 from pathlib import Path
-from signal import SIGKILL
 from typing import TYPE_CHECKING
 
-import typer
-
 from callboard.board.board import Callboard
-from callboard.cli.terminal.log_setup import configure_logging
-from callboard.cli.terminal.output import show
+from callboard.cli.terminal.stage import Services, conclude, stage
 from callboard.errors import NotAnswered
 
 if TYPE_CHECKING:
@@ -36,22 +28,9 @@ COUNTS = 20
 
 def demo() -> None:
     """Kill the leader of five services twice, drain the third, and check what the leaders counted."""
-    from callboard.cli.terminal.screen import notices
-
-    console, began_s = notices(), time.monotonic()
-    configure_logging("error")
-
-    def tell(what: str) -> None:
-        console.print(f"{time.monotonic() - began_s:5.1f} s  {what}", soft_wrap=True)
-
-    folder = Path(tempfile.mkdtemp(prefix="callboard-demo-"))
-    try:
+    with stage() as (folder, tell):
         good, line = asyncio.run(Demo(folder, tell).run())
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
-    show(line)
-    if not good:
-        raise typer.Exit(1)
+    conclude(line, good=good)
 
 
 class Demo:
@@ -69,7 +48,7 @@ class Demo:
         urls = tuple([f"http://{place}/callboard/topology" for place in places])
         self._calling = ConnectorSettings(urls=(urls,), keys=keys, timing=Timing(interval_ms=500, timeout_ms=3000))
         self._settings = dict(zip(NAMES, listening, strict=True))
-        self._processes: dict[str, SpawnProcess] = {}
+        self._services = Services()
         self._epoch = -1
 
     async def run(self) -> tuple[bool, str]:
@@ -83,12 +62,8 @@ class Demo:
             blue.member(instance="x", cluster="blue", profile="fast") as x,
             await self._service.connected(x, self._calling),
         ):
-            try:
+            with self._services:
                 return await self._play(red, x)
-            finally:
-                for process in self._processes.values():
-                    process.kill()
-                    process.join()
 
     async def _play(self, red: Callboard, x: "Member") -> tuple[bool, str]:
         for name in NAMES:
@@ -97,7 +72,7 @@ class Demo:
         self._tell(f"{len(NAMES)} services are in cluster red; a member of cluster blue sees them")
         leader = await self._next_leader()
         for _ in range(KILLS):
-            self._processes[leader].kill()
+            self._services.kill(leader)
             self._tell(f"kill -9 of the leader, {leader}")
             killed, leader = leader, await self._next_leader()
             self._tell(f"{leader} leads; {killed} starts again")
@@ -109,13 +84,7 @@ class Demo:
         return self._outcome(x, drained=drained.accepted is True)
 
     def _start(self, name: str) -> None:
-        if name in self._processes:
-            self._processes[name].join()
-        process = get_context("spawn").Process(
-            target=self._service.serve, args=(self._folder, name, self._settings[name])
-        )
-        process.start()
-        self._processes[name] = process
+        self._services.start(name, self._service.serve, self._folder, name, self._settings[name])
 
     async def _next_leader(self) -> str:
         """Wait until another leader has counted for a while; its name."""
@@ -149,7 +118,7 @@ class Demo:
     async def _until(self, met: Callable[[], bool], what: str) -> None:
         deadline_s = time.monotonic() + DEADLINE_S
         while not met():
-            ended = [name for name, process in self._processes.items() if process.exitcode not in (None, -SIGKILL)]
+            ended = self._services.ended()
             if ended or time.monotonic() > deadline_s:
                 raise NotAnswered(f"not so after {DEADLINE_S:g} s: {what}; ended: {', '.join(ended) or 'no service'}")
             await asyncio.sleep(POLL_S)

@@ -68,7 +68,7 @@ class Dispatcher:
 
     def _begin(self, its: Snapshot, told: TellCluster) -> None:
         self._jobs = its.jobs
-        self._payloads = Payloads(self._settings.cached_bytes)
+        self._payloads = Payloads()
         self._dispatching = Dispatching(self._settings, its, told)
         self._fetching = -1  # the offset
 

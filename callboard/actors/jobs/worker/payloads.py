@@ -6,11 +6,15 @@ ENTRY_BYTES = 500
 """What one record takes besides its payloads."""
 
 
-class Payloads:
-    """The latest records that added jobs, up to ``most`` bytes."""
+CACHED_BYTES = 16 << 20
+"""Payloads that are kept in memory: those of jobs that run soon are usually among the latest."""
 
-    def __init__(self, most: int) -> None:
-        self._most, self._nbytes = most, 0
+
+class Payloads:
+    """The latest records that added jobs, up to ``CACHED_BYTES``."""
+
+    def __init__(self) -> None:
+        self._nbytes = 0
         self._records: dict[int, JobsAddedMessage] = {}
 
     def keep(self, offset: int, added: JobsAddedMessage) -> None:
@@ -18,7 +22,7 @@ class Payloads:
         if offset not in self._records:
             self._nbytes += _nbytes(added)
         self._records[offset] = added
-        while self._nbytes > self._most and len(self._records) > 1:
+        while self._nbytes > CACHED_BYTES and len(self._records) > 1:
             self._nbytes -= _nbytes(self._records.pop(next(iter(self._records))))
 
     def find(self, job: int) -> tuple[JobsAddedMessage, int] | None:

@@ -2,9 +2,6 @@
 
 from dataclasses import dataclass
 
-CACHED_BYTES = 16 << 20
-"""Payloads that are kept in memory: those of jobs that run soon are usually among the latest."""
-
 
 @dataclass(frozen=True, slots=True)
 class WorkerSettings:
@@ -12,4 +9,3 @@ class WorkerSettings:
 
     topic: str
     instance: str
-    cached_bytes: int = CACHED_BYTES

@@ -8,8 +8,8 @@ from callboard.board.connect.user import current_user
 from callboard.board.jobs.finding.statistics import JobStatistics, statistics
 from callboard.board.jobs.finding.templates import Condition, Template, conditions
 from callboard.board.jobs.job import Job, decoded
+from callboard.board.jobs.methods import JobMethods
 from callboard.board.jobs.reading import Added, JobReading
-from callboard.board.jobs.schedules.scheduling import Scheduling
 from callboard.door import jobs as door
 from callboard.errors import RequestRefused
 from callboard.messages.jobs.job_messages import BATCH_MAX, JobCommandMessage, offset_of, place_of
@@ -56,7 +56,7 @@ class JobPage:
     after: int = -1
 
 
-class Finding(Scheduling):
+class Finding(JobMethods):
     """The methods of ``BoardJobs`` that find jobs, and command those that they find."""
 
     async def find(
@@ -105,14 +105,12 @@ class Finding(Scheduling):
                 items.append(found)
         return JobPage(tuple(items))
 
-    async def _all(
-        self, states: Iterable[JobState], query: JobQuery, *, most: int = BATCH_MAX
-    ) -> AsyncIterator[tuple[Job, ...]]:
+    async def _all(self, states: Iterable[JobState], query: JobQuery) -> AsyncIterator[tuple[Job, ...]]:
         if not query:
             raise RequestRefused("say which jobs, by queue, topic or anything else; `topic='**'` means all")
         after = -1
         while True:
-            page = await self.find(states, after=after, limit=most, order="added", newest=False, **query)
+            page = await self.find(states, after=after, limit=BATCH_MAX, order="added", newest=False, **query)
             if page.items:
                 yield page.items
             if (after := page.after) < 0:

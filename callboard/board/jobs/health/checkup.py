@@ -5,10 +5,10 @@ from collections.abc import Iterator
 from callboard.backends.examination import Finding, advice, ok, problem
 from callboard.board.context import BoardContext
 from callboard.board.jobs.health.report import oldest_s, worker_states
+from callboard.board.jobs.methods import jobs_of
 from callboard.board.jobs.queues import queue_states
 from callboard.board.jobs.reading import JobReading
 from callboard.board.jobs.schedules.schedule_state import schedule_state
-from callboard.board.jobs.schedules.scheduling import jobs_of
 from callboard.board.topology.wording import named
 from callboard.errors import OffsetOutOfRange, SchemaTooNew
 

@@ -4,9 +4,9 @@ from collections.abc import Iterable, Iterator
 
 from callboard.board.context import BoardContext
 from callboard.board.jobs.health.report import oldest_s, worker_states
+from callboard.board.jobs.methods import jobs_of
 from callboard.board.jobs.queues import queue_states
 from callboard.board.jobs.reading import JobReading
-from callboard.board.jobs.schedules.scheduling import jobs_of
 from callboard.board.read.status.metrics import ROWS_MAX, family
 from callboard.errors import OffsetOutOfRange, SchemaTooNew
 from callboard.messages.jobs.job_state import ENDED

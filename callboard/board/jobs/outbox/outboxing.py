@@ -3,14 +3,14 @@
 from collections.abc import Iterable
 from typing import Unpack
 
+from callboard.board.jobs.methods import JobMethods
 from callboard.board.jobs.new_job import NewJob, NewJobOptions, checked_jobs
 from callboard.board.jobs.outbox.relay import Outbox
 from callboard.board.jobs.outbox.within import columns, write
-from callboard.board.jobs.schedules.scheduling import Scheduling
 from callboard.door import jobs as door
 
 
-class Outboxing(Scheduling):
+class Outboxing(JobMethods):
     """The methods of ``BoardJobs`` for the outbox: the table ``callboard_outbox`` in a PostgreSQL database."""
 
     async def add_within(

@@ -9,48 +9,23 @@ from callboard.actors.jobs.rules.refusals import WHOLE
 from callboard.actors.jobs.schedules.schedules import Schedule
 from callboard.actors.jobs.topics import matched
 from callboard.board.connect.user import current_user
-from callboard.board.context import BoardContext
+from callboard.board.jobs.methods import JobMethods
 from callboard.board.jobs.new_job import NewJob, NewJobOptions, encoded
-from callboard.board.jobs.reading import JobReading
 from callboard.board.jobs.schedules.schedule_state import ScheduleState, coming_ticks, schedule_state
 from callboard.board.member.topology_view import TopologyView
 from callboard.board.timers.timers import Timers
 from callboard.door import jobs as jobs_door
 from callboard.door import schedules as door
-from callboard.errors import RequestRefused, TopicMissing, Undecodable
-from callboard.messages.event import Event
-from callboard.messages.headers import new_record
+from callboard.errors import RequestRefused, Undecodable
 from callboard.messages.jobs.job_messages import ScheduleCommandMessage, ScheduleMessage
-from callboard.messages.jobs.limits import check_message
-from callboard.messages.topics import job_topic
 
 NS_PER_MS = 1_000_000
 
 
-class Scheduling:
-    """The methods of ``BoardJobs`` for schedules, and what all of them share. The dispatcher adds the jobs, so
-    there must be a worker, of any topic.
+class Scheduling(JobMethods):
+    """The methods of ``BoardJobs`` for schedules. The dispatcher adds their jobs, so there must be a worker, of any
+    topic.
     """
-
-    def __init__(self, board: BoardContext) -> None:
-        self._board = board
-        self._topic = job_topic(board.settings.prefix)
-
-    async def _read(self) -> JobReading:
-        return await jobs_of(self._board)
-
-    async def _append(self, message: Event, author: str) -> dict[int, str]:
-        """Append the message; returns what it did not do."""
-        check_message(message)
-        await self._read()  # what a record did not do is only known to those who have read up to it
-        log, number, now_ns = self._board.log, self._board.new_id(), self._board.now_ns()
-        record = new_record(message, record_id=number, time_ns=now_ns, producer=author, key=number)
-        try:
-            [offset] = await log.append(self._topic, [record])
-        except TopicMissing:
-            await log.ensure(self._topic)
-            [offset] = await log.append(self._topic, [record])
-        return (await self._read()).refusals.get(offset, {})
 
     async def schedule(
         self,
@@ -158,13 +133,6 @@ class Scheduling:
         taken = jobs_door.asked(schedule=name, reason=reason, author=author or current_user())
         command = {kind: taken.pop("schedule")}
         return not await self._append(ScheduleCommandMessage(**command, **taken), taken["author"])
-
-
-async def jobs_of(board: BoardContext) -> JobReading:
-    """The jobs on the board's log, read to its end."""
-    if board.jobs is None or board.jobs.log is not board.log:
-        board.jobs = JobReading(board.log, job_topic(board.settings.prefix))
-    return await board.jobs.catch_up()
 
 
 def no_schedule(name: str) -> RequestRefused:

@@ -1,6 +1,5 @@
 """Follows what becomes of jobs."""
 
-import asyncio
 from collections.abc import AsyncGenerator, Iterable
 from dataclasses import replace
 
@@ -12,11 +11,11 @@ from callboard.actors.jobs.snapshots.search import SnapshotSearch
 from callboard.actors.jobs.topics import matched
 from callboard.backends.log import Log
 from callboard.backends.logs.walk import between
-from callboard.board.jobs.schedules.scheduling import Scheduling
+from callboard.board.jobs.methods import JobMethods
+from callboard.board.read.following import following
 from callboard.door import jobs as door
 from callboard.door.cursors import Place, cursor_at, place_of
-from callboard.errors import LogReplaced, LogUnavailable, OffsetOutOfRange, RequestRefused, TopicMissing
-from callboard.logger import get_logger
+from callboard.errors import RequestRefused, TopicMissing
 from callboard.messages.jobs.job_messages import JOB_MESSAGES
 from callboard.messages.jobs.limits import check_message
 from callboard.messages.reading import understood
@@ -25,11 +24,8 @@ from callboard.messages.record import Record
 LISTING = ("job events",)
 """What the cursors of events are for."""
 
-WAIT_S = 10.0
-RETRY_S = 1.0
 
-
-class Following(Scheduling):
+class JobEvents(JobMethods):
     """The methods of ``BoardJobs`` that tell what became of jobs."""
 
     async def events(
@@ -72,7 +68,7 @@ class Following(Scheduling):
             bounds = TopicBounds(await log.identity(self._topic), *await log.bounds(self._topic))
         jobs, start = await _oldest(log, self._topic, bounds)
         seen = _place(after, bounds, start)
-        async for record in self._records(log, bounds.log_id, start, follow=follow):
+        async for record in following(self._board, log, self._topic, bounds.log_id, start, follow=follow):
             events = _told(jobs, record)
             for place, event in enumerate(events, 1):
                 is_new = (record.offset, place) > (seen.offset, int(seen.name or len(events)))
@@ -84,33 +80,6 @@ class Following(Scheduling):
     async def history(self, job: int) -> tuple[JobEvent, ...]:
         """What became of the job, with who commanded it and why, as far as the log tells."""
         return tuple([event async for event in self.events("", job=job, follow=False)])
-
-    async def _records(self, log: Log, log_id: str, start: int, *, follow: bool) -> AsyncGenerator[Record, None]:
-        while self._board.resources.holds(log):
-            try:
-                trimmed, found = None, list[Record]()
-                try:
-                    found = await log.read(self._topic, start)
-                except OffsetOutOfRange as error:
-                    trimmed = error
-                if await log.identity(self._topic) != log_id:
-                    raise LogReplaced(f"topic {self._topic!r} was replaced; begin again, with its oldest event")
-                if trimmed is not None:
-                    raise trimmed
-                if not found and not follow:
-                    return
-                if not found:
-                    await log.wait(self._topic, start, WAIT_S)
-            except LogUnavailable as error:
-                if not follow:
-                    raise
-                if self._board.resources.holds(log):
-                    get_logger().warning("events.not_read", reason=str(error))
-                    await asyncio.sleep(RETRY_S)
-                continue
-            for record in found:
-                start = record.offset + 1
-                yield record
 
 
 async def _oldest(log: Log, topic: str, bounds: TopicBounds) -> tuple[Jobs, int]:

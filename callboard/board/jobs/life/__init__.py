@@ -1,1 +1,0 @@
-"""What became of jobs, as it happens and as it was."""
