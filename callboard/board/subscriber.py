@@ -8,7 +8,7 @@ from typing import Self
 
 from callboard.actors.core.agent import Agent
 from callboard.actors.subscriber import SubscriberSettings, roles
-from callboard.board.connect.cancelled_body import CancelledBody
+from callboard.board.connect.functions.cancelled_body import CancelledBody
 from callboard.board.connect.publisher_agent import unreadable
 from callboard.board.connect.subscriber_options import DRAIN_S
 from callboard.board.context import BoardContext

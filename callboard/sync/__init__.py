@@ -13,7 +13,7 @@ from callboard.board import board, publisher, subscriber
 from callboard.sync.cluster import LeaderLease, Member, Topology
 from callboard.sync.events import BoardEvents, Listener
 from callboard.sync.jobs import BoardJobs, Worker
-from callboard.sync.twin import EventLoop, Twin, given, making, waiting
+from callboard.sync.twin import EventLoop, Twin, WithLoop, given, making, waiting
 
 if TYPE_CHECKING:
     from callboard.board.care.retention_gate import GatePolicy, RetentionGate
@@ -66,7 +66,7 @@ class Subscriber(Twin[subscriber.Subscriber]):
         self.leave(error)
 
 
-class Callboard(Twin[board.Callboard]):
+class Callboard(WithLoop[board.Callboard]):
     """See ``callboard.Callboard``, which takes the same arguments. Use it inside ``with``."""
 
     @given(board.Callboard)
@@ -134,15 +134,6 @@ class Callboard(Twin[board.Callboard]):
                 self._loop.run(self._asynchronous.close())
             finally:
                 self._loop.close()
-
-    def __enter__(self) -> Self:
-        self._loop.start()
-        try:
-            self._loop.run(self._asynchronous.__aenter__())
-        except BaseException:
-            self._loop.close()
-            raise
-        return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None

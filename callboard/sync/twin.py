@@ -125,6 +125,26 @@ class InWith(Twin[E_co]):
         self._loop.run(self._asynchronous.__aexit__(kind, error, trace))
 
 
+class WithLoop(InWith[E_co]):
+    """One whose loop runs while it is used in ``with``."""
+
+    def __enter__(self) -> Self:
+        self._loop.start()
+        try:
+            return super().__enter__()
+        except BaseException:
+            self._loop.close()
+            raise
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        try:
+            super().__exit__(kind, error, trace)
+        finally:
+            self._loop.close()
+
+
 def waiting(
     method: Callable[Concatenate[A, P], Coroutine[Any, Any, R]],
 ) -> Callable[Concatenate[Twin[A], P], R]:

@@ -19,7 +19,7 @@ from callboard.backends.blob_store import BlobStore
 from callboard.backends.log import Log
 from callboard.backends.logs.memory import MemoryLog
 from callboard.board.connect.agents import Agents
-from callboard.board.connect.hooks import HookRunner
+from callboard.board.connect.functions.hooks import HookRunner
 from callboard.board.connect.resources import Resources
 from callboard.board.connect.settings import BoardSettings
 from callboard.board.context import BoardContext

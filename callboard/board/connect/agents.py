@@ -74,7 +74,7 @@ class Agents:
 
     async def subscriber(self, settings: SubscriberSettings) -> Agent:
         """Start the agent of a subscriber; see ``Subscriber.start``."""
-        from callboard.board.connect.hooks import check as check_hooks
+        from callboard.board.connect.functions.hooks import check as check_hooks
 
         check_hooks(settings.hooks, self._resources.settings.base, processes=self._runtime == "processes")
         return await self._start(f"subscriber {settings.name}", subscriber.actors(settings), settings)

@@ -103,7 +103,7 @@ def world(
             owned=owned,
         )
     from callboard.backends.repositories import open_repository
-    from callboard.board.connect.hooks import HookRunner
+    from callboard.board.connect.functions.hooks import HookRunner
 
     base = settings.base
     return AgentWorld(

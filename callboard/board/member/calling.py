@@ -2,11 +2,11 @@
 
 import asyncio
 import inspect
-import threading
 from collections.abc import Awaitable, Callable, Coroutine
 from contextlib import suppress
 from typing import Any
 
+from callboard.board.connect.functions.thread import started
 from callboard.logger import get_logger
 
 
@@ -23,28 +23,11 @@ async def called(function: Callable[..., object], *arguments: object) -> object:
 
 
 async def _in_thread(function: Callable[..., object], arguments: tuple[object, ...]) -> Any:
-    loop = asyncio.get_running_loop()
-    ended: asyncio.Future[tuple[object, BaseException | None]] = loop.create_future()
-
-    def run() -> None:
-        outcome: tuple[object, BaseException | None]
-        try:
-            outcome = function(*arguments), None
-        except BaseException as error:  # noqa: BLE001  # such as SystemExit, which would end the thread unnoticed
-            outcome = None, error
-        with suppress(RuntimeError):  # the loop was closed in the meantime
-            loop.call_soon_threadsafe(_settle, ended, outcome)
-
-    threading.Thread(target=run, name=f"member:{getattr(function, '__name__', 'call')}", daemon=True).start()
-    result, error = await ended
+    name = f"member:{getattr(function, '__name__', 'call')}"
+    result, error = await started(name, function, *arguments)[1]
     if error is not None:
         raise error if isinstance(error, Exception) else RuntimeError(f"it raised {error!r}")
     return result
-
-
-def _settle(future: "asyncio.Future[Any]", outcome: object) -> None:
-    if not future.done():
-        future.set_result(outcome)
 
 
 class Failures:

@@ -7,7 +7,7 @@ from typing import Protocol
 
 from callboard.actors.topology.cluster_view import ClusterView
 from callboard.backends.fence import Token
-from callboard.board.connect.cancelled_body import CancelledBody
+from callboard.board.connect.functions.cancelled_body import CancelledBody
 from callboard.errors import LeadershipLost, RequestRefused
 
 

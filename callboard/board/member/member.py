@@ -10,7 +10,7 @@ from callboard.actors.runtime.clock import SystemClock
 from callboard.actors.topology.announcements.remote_cluster import RemoteCluster
 from callboard.actors.topology.cluster_view import ClusterView, Instance
 from callboard.backends.fence import Token
-from callboard.board.connect.cancelled_body import CancelledBody
+from callboard.board.connect.functions.cancelled_body import CancelledBody
 from callboard.board.context import BoardContext
 from callboard.board.member.attendance import Attendance
 from callboard.board.member.calling import running_loop

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import structlog
 import typer
 
-from callboard.board.connect.imported import imported
+from callboard.board.connect.functions.imported import imported
 from callboard.cli.board import configure_service_logging, open_board, place
 from callboard.cli.options import BoardOptions, Create, Member, MetricsPort
 from callboard.cli.run.service import stop_signals

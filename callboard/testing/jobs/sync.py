@@ -1,15 +1,13 @@
 """The same for services without an event loop."""
 
 from datetime import datetime
-from types import TracebackType
-from typing import Self
 
 from callboard.sync import Callboard
-from callboard.sync.twin import EventLoop, Twin, given, waiting
+from callboard.sync.twin import EventLoop, Twin, WithLoop, given, waiting
 from callboard.testing.jobs import job_board
 
 
-class JobBoard(Twin[job_board.JobBoard]):
+class JobBoard(WithLoop[job_board.JobBoard]):
     """See ``callboard.testing.jobs.JobBoard``, which takes the same arguments. Use it inside ``with``."""
 
     @given(job_board.JobBoard)
@@ -27,20 +25,3 @@ class JobBoard(Twin[job_board.JobBoard]):
     def now(self) -> datetime:
         """What the clock shows, in UTC."""
         return self._asynchronous.now
-
-    def __enter__(self) -> Self:
-        self._loop.start()
-        try:
-            self._loop.run(self._asynchronous.__aenter__())
-        except BaseException:
-            self._loop.close()
-            raise
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        try:
-            self._loop.run(self._asynchronous.__aexit__(kind, error, trace))
-        finally:
-            self._loop.close()

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from callboard.actors.core.hooks import Hook, HookCall, HookSettings
-from callboard.board.connect.hooks import STUCK_MAX, HookRunner, check, find
+from callboard.board.connect.functions.hooks import STUCK_MAX, HookRunner, check, find
 from callboard.errors import ConfigError, HookFailed
 from callboard.messages.distribution.topic_messages import Kind, PackageMessage
 

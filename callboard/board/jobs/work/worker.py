@@ -8,7 +8,7 @@ from typing import Self
 
 from callboard.actors.jobs.worker import roles
 from callboard.actors.jobs.worker.settings import WorkerSettings
-from callboard.board.connect.cancelled_body import CancelledBody
+from callboard.board.connect.functions.cancelled_body import CancelledBody
 from callboard.board.context import BoardContext
 from callboard.board.jobs.work.ending import RETURNED, Ending
 from callboard.board.jobs.work.outcomes import Outcomes

@@ -5,14 +5,14 @@ import inspect
 import pickle
 import threading
 from collections.abc import Awaitable
-from contextlib import suppress
 from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
 from callboard.actors.core.hooks import NO_CHANGES, Concerned, Hook, HookCall, HookFunction, HookSettings
 from callboard.backends.echo import harmless, masked, quoted
-from callboard.board.connect.imported import imported
+from callboard.board.connect.functions.imported import imported
+from callboard.board.connect.functions.thread import started
 from callboard.content.importing.changes import Changes
 from callboard.errors import ConfigError, HookFailed
 
@@ -100,21 +100,8 @@ class HookRunner:
                 f"{title} is not called: {STUCK_MAX} hook calls that took too long have still not ended; "
                 "restart the subscriber to end them"
             )
-        loop = asyncio.get_running_loop()
-        ended: asyncio.Future[tuple[object, BaseException | None]] = loop.create_future()
-
-        def run() -> None:
-            outcome: tuple[object, BaseException | None]
-            try:
-                outcome = function(call), None
-            except BaseException as error:  # noqa: BLE001  # such as SystemExit, which would end the thread unnoticed
-                outcome = None, error
-            with suppress(RuntimeError):  # the loop was closed in the meantime
-                loop.call_soon_threadsafe(_settle, ended, outcome)
-
-        thread = threading.Thread(target=run, name=f"hook:{call.hook}", daemon=True)
+        thread, ended = started(f"hook:{call.hook}", function, call)
         self._threads.append(thread)
-        thread.start()
         result, error = await ended
         if isinstance(error, Exception):
             raise error
@@ -127,11 +114,6 @@ def _is_being_cancelled() -> bool:
     """Whether this task is being cancelled; if not, what it awaited was."""
     task = asyncio.current_task()
     return task is not None and task.cancelling() > 0
-
-
-def _settle(future: "asyncio.Future[Any]", outcome: object) -> None:
-    if not future.done():
-        future.set_result(outcome)
 
 
 def check(settings: HookSettings, base: Path, *, processes: bool) -> None:
