@@ -202,7 +202,7 @@ def new_job(**given: Any) -> dict[str, Any]:
 
 def definition(**given: Any) -> dict[str, Any]:
     """The topic, or pattern, and the options of a job that a module defines. Raises ``ConfigError``."""
-    return checked(ConfigError, {**NEW_JOB, "topic": pattern}, given)
+    return checked(ConfigError, {**NEW_JOB, "topic": pattern, "process": flag}, given)
 
 
 def queue(**given: Any) -> dict[str, Any]:

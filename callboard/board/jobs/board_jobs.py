@@ -17,8 +17,8 @@ from callboard.board.jobs.outbox.outboxing import Outboxing
 from callboard.board.jobs.queues import COMPAT, QueueOptions, QueueSettings, QueueState, queue_settings, queue_states
 from callboard.board.jobs.reading import JobReading
 from callboard.board.jobs.schedules.scheduling import Scheduling, no_schedule
+from callboard.board.jobs.work.handlers import Handlers
 from callboard.board.jobs.work.publishing import PUBLISH, publishing
-from callboard.board.jobs.work.running import Handlers
 from callboard.board.jobs.work.worker import Worker
 from callboard.board.member.member import Member
 from callboard.board.member.options import MemberOptions, member_plan

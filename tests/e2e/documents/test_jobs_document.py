@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from callboard import Callboard, NewJobOptions, QueueOptions, QueueSettings, RunningJob
+from callboard.board.jobs.work.processes import STOP_S
 from callboard.board.member.options import PROFILES
 from callboard.door.jobs import JOBS_MAX
 from tests.e2e.conftest import DEADLINE_S, Terminal
@@ -43,6 +44,14 @@ def test_the_jobs_of_the_document_are_run_by_the_worker_of_the_document(newcomer
     assert "sent to cid@example.org" in said[0]
     assert "due in 60 min" in said[1]
     assert said[-1] == "mails is suspended\n"
+
+
+def test_a_function_of_the_document_runs_in_a_process_of_its_own(newcomer: Terminal) -> None:
+    (newcomer.folder / "figures.py").write_text(PROGRAMS["figures.py"])
+    newcomer.run("init")
+    newcomer.start("run", "worker", "figures:jobs", said="worker.txt")
+    assert "result: 285" in newcomer.out("jobs", "add", "figures/compute", "10", "--wait", "60")
+    assert f"is killed if it still runs {STOP_S:g} s later" in " ".join(TEXT.split())
 
 
 def test_the_schedules_of_the_document_can_be_set(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

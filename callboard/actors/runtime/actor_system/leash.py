@@ -16,17 +16,18 @@ ADOPTION_S = 2.0
 """How long a process forked twice may take to become the child of the process that requested it."""
 
 
-def die_with_parent() -> None:
-    """Have this process, started by ``multiprocessing``, killed as soon as its creator dies."""
-    parent = parent_process()
+def die_with_parent(parent: int | None = None) -> None:
+    """Have this process killed as soon as its creator dies: that of ``multiprocessing``, or the given one."""
+    creator = parent_process()
+    parent = creator.pid if creator is not None else parent
     if parent is None:
         return
     # Thespian's administrator is forked twice. Leashed before the intermediate process ends, it would die with it.
     deadline = time.monotonic() + ADOPTION_S
-    while os.getppid() != parent.pid and time.monotonic() < deadline:
+    while os.getppid() != parent and time.monotonic() < deadline:
         time.sleep(0.0005)
     _prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
-    if os.getppid() != parent.pid:
+    if os.getppid() != parent:
         os._exit(1)  # the creator died before the leash was on
 
 

@@ -5,7 +5,7 @@ from typing import Any, Concatenate, Generic, ParamSpec, Protocol, TypeVar, Unpa
 
 from callboard.board.jobs.job import Job
 from callboard.board.jobs.new_job import NewJob, NewJobOptions
-from callboard.board.jobs.work.signatures import payload_model
+from callboard.board.jobs.work.signatures import payload_model, reference
 from callboard.door import jobs as door
 from callboard.errors import ConfigError, RequestRefused
 
@@ -32,8 +32,10 @@ class Board(Protocol):
 class DefinedJob(Generic[T, P, R]):
     """A job that a module defines; made by ``JobRegistry.job``. Calling it calls its function."""
 
-    def __init__(self, topic: str, function: Callable[P, R], options: NewJobOptions) -> None:
+    def __init__(self, topic: str, function: Callable[P, R], options: NewJobOptions, *, process: bool = False) -> None:
         self.topic, self.function, self.options = topic, function, options
+        self.reference = reference(function) if process else ""
+        """Where a process of its own imports the function; empty if it runs in that of its worker."""
         self._model = payload_model(function)
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
@@ -81,7 +83,7 @@ class JobRegistry(Mapping[str, Callable[..., Any]]):
     def __init__(self) -> None:
         self._functions: dict[str, Callable[..., Any]] = {}
 
-    def job(self, topic: str, **options: Unpack[NewJobOptions]) -> Definition:
+    def job(self, topic: str, *, process: bool = False, **options: Unpack[NewJobOptions]) -> Definition:
         """Define a job by its function.
 
         The function is called with the payload and, if it takes a second argument, the ``RunningJob``. If a pydantic
@@ -89,18 +91,20 @@ class JobRegistry(Mapping[str, Callable[..., Any]]):
 
         Args:
             topic: of the job; with a pattern, such as ``mail/*``, it is only run, and added by other names.
+            process: call the function in a process of its own, which is killed when it does not end. The function is
+                no coroutine, and at the top of a module, which that process imports.
             **options: of each job that is added, see ``NewJob``.
 
         Raises:
-            ConfigError: wrong options, or the topic has a function already.
+            ConfigError: wrong options, the topic has a function already, or no process could import this one.
         """
-        door.definition(topic=topic, **options)
+        door.definition(topic=topic, process=process, **options)
         if topic in self._functions:
             raise ConfigError(f"the job {topic!r} is defined twice; give one of them another topic")
 
         def define(function: Callable[..., Any]) -> DefinedJob[Any, ..., Any]:
-            defined = DefinedJob[Any, ..., Any](topic, function, options)
-            self._functions[topic] = function
+            defined = DefinedJob[Any, ..., Any](topic, function, options, process=process)
+            self._functions[topic] = defined
             return defined
 
         return cast("Definition", define)

@@ -172,6 +172,16 @@ class RunningJob:
                 eta_ms=said.eta_ms, lines=lines, said=said.said, saved=saved,
             )  # fmt: skip
 
+    def take(self, report: JobProgress) -> None:
+        """Report what its function has, which runs in another process."""
+        with LOCK:
+            said = self._heard()
+            said.steps, said.step, said.eta_ms, said.said = report.steps, report.step, report.eta_ms, report.said
+            said.lines = [*said.lines, *report.lines][-LINES_MAX:]
+            if report.saved:
+                said.saved = self._saved = report.saved
+        self._note()
+
     @property
     def heard_s(self) -> float:
         """When it reported something, or began."""

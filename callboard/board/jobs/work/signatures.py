@@ -24,6 +24,20 @@ def parameters(function: Callable[..., Any]) -> list[Parameter]:
         raise ConfigError(f"the parameters of {function!r:.80} cannot be known: {error}; {AT_RUN_TIME}") from error
 
 
+def reference(function: Callable[..., Any]) -> str:
+    """Where another process imports the function, ``module:name``. Raises ``ConfigError`` if it cannot."""
+    module, name = getattr(function, "__module__", None), getattr(function, "__qualname__", "")
+    if inspect.iscoroutinefunction(function):
+        why = "it is a coroutine, which runs on the event loop of its worker; define it with `def`"
+    elif module == "__main__":
+        why = "another process cannot import the script that runs; define it in a module, and import that here"
+    elif not module or not name or "<" in name:
+        why = "another process cannot import it; define it with `def` at the top of a module"
+    else:
+        return f"{module}:{name}"
+    raise ConfigError(f"{function!r:.80} cannot run in a process of its own: {why}")
+
+
 class ProtobufModel:
     """A class of protobuf messages, used as a pydantic model is."""
 

@@ -6,8 +6,10 @@ from collections.abc import Callable
 from contextlib import suppress
 
 from callboard.board.jobs.work.ending import RETURNED, Ending
+from callboard.board.jobs.work.handlers import Handlers
+from callboard.board.jobs.work.processes import JobProcesses
 from callboard.board.jobs.work.progress import ProgressReports
-from callboard.board.jobs.work.running import Handlers, run
+from callboard.board.jobs.work.running import run
 from callboard.board.jobs.work.running_job import RunningJob
 from callboard.board.jobs.work.threads import JobThreads
 from callboard.errors import NotAnswered
@@ -30,7 +32,7 @@ class Slots:
         self._has, self._end = has, end
         self.tasks: dict[int, asyncio.Task[None] | None] = {}
         """Of the jobs that have not ended; None until one has begun."""
-        self.threads = JobThreads()
+        self.threads, self.processes = JobThreads(), JobProcesses()
         self._next: deque[tuple[LeasedJob, RunningJob]] = deque()
         """Those that wait for a free slot; some may have been revoked since."""
 
@@ -51,9 +53,10 @@ class Slots:
             await asyncio.sleep(GATHER_S)
 
     def close(self) -> None:
-        """Run no more jobs."""
+        """Run no more jobs, until others are put."""
         self._next.clear()
         self.threads.close()
+        self.threads = JobThreads()
 
     async def _run(self, leased: LeasedJob, running: RunningJob) -> None:
         ending, run_ms, loop = RETURNED, 0, asyncio.get_running_loop()
@@ -65,9 +68,9 @@ class Slots:
             if handler is not None and self._has(running) and not running.is_stopping:
                 # only now: one that is cancelled before would not begin
                 self.tasks[leased.job] = asyncio.current_task()
-                running.begun_s = begun = loop.time()
-                ending = await run(handler, leased, running, self.threads)
-                run_ms = int((loop.time() - begun) * 1000)
+                running.begun_s = loop.time()
+                ending = await run(handler, leased, running, self.threads, self.processes)
+                run_ms = int((loop.time() - running.begun_s) * 1000)
             self._end(running, ending, run_ms)
         finally:
             if running in self.threads.blocked and len(self.threads.blocked) > self.many:

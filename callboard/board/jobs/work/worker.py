@@ -11,12 +11,11 @@ from callboard.actors.jobs.worker.settings import WorkerSettings
 from callboard.board.connect.functions.cancelled_body import CancelledBody
 from callboard.board.context import BoardContext
 from callboard.board.jobs.work.ending import RETURNED, Ending
+from callboard.board.jobs.work.handlers import Handlers
 from callboard.board.jobs.work.outcomes import Outcomes
 from callboard.board.jobs.work.progress import ProgressReports
-from callboard.board.jobs.work.running import Handlers
 from callboard.board.jobs.work.running_job import RunningJob
 from callboard.board.jobs.work.slots import Slots
-from callboard.board.jobs.work.threads import JobThreads
 from callboard.board.member.attendance import Attendance
 from callboard.board.member.calling import completed
 from callboard.board.member.member import Member
@@ -74,7 +73,6 @@ class Worker:
             await self._member.stop()
             raise
         self._stopping = False
-        self._slots.threads = JobThreads()
         work = (self._follow_cluster(), self._take_work(), self._report(), self._progress.follow(self._known))
         self._work = [asyncio.create_task(each) for each in work]
         for task in self._work:
@@ -165,7 +163,7 @@ class Worker:
                 handler, task = self._handlers.of(its.topic), self._tasks.get(job)
                 if task is None:
                     self._end(its, RETURNED, 0)
-                elif handler is not None and handler.is_async:
+                elif handler is not None and (handler.is_async or handler.reference):
                     task.cancel()
         if self._paused:
             self._give_back()
@@ -255,6 +253,7 @@ class Worker:
         for task in work:
             task.cancel()
         await asyncio.gather(*work, return_exceptions=True)
+        await self._slots.processes.close()
         self._known.clear()
         self._tasks.clear()
         await self._agent.stop(1.0)

@@ -90,9 +90,7 @@ def test_a_payload_that_does_not_fit_the_model_is_refused_when_it_is_added() -> 
 def test_a_defined_job_is_called_like_its_function() -> None:
     assert_type(count([1, 2]), int)
     assert count([1, 2]) == 3
-    assert (jobs["mail/count"], len(jobs), list(jobs)) == (
-        count.function, 3, ["mail/send", "mail/count", "mail/tidy"],
-    )  # fmt: skip
+    assert (jobs["mail/count"], len(jobs), list(jobs)) == (count, 3, ["mail/send", "mail/count", "mail/tidy"])
 
 
 def test_what_a_definition_gets_wrong_is_said_where_it_is_defined(tmp_path: Path) -> None:

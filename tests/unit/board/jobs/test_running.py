@@ -57,7 +57,7 @@ def test_the_progress_of_a_running_job_is_seen_and_stays_when_it_has_ended(tmp_p
     async def scenario(jobs: BoardJobs) -> None:
         async with jobs.worker({"a": work if threaded else coroutine}):
             job = await jobs.add("a")
-            found = await until(jobs, job.id, lambda found: found.progress)
+            found = await until(jobs, job.id, lambda found: found.progress and found.progress.log)
             assert found.progress is not None
             assert (found.progress.step, found.progress.steps, found.progress.log) == (2, 4, ("half",))
             assert found.progress.eta_ms >= found.created_ms > 0
