@@ -10,6 +10,7 @@ from types import TracebackType
 from typing import Any, Concatenate, Generic, ParamSpec, Protocol, Self, TypeVar
 
 from callboard.board.board import ALREADY_OPEN
+from callboard.board.connect.resources import FORKED
 from callboard.errors import ConfigError, RequestRefused
 
 P = ParamSpec("P")
@@ -59,6 +60,9 @@ class EventLoop:
         if self._loop is None:
             work.close()
             raise ConfigError("the board is not open; use it inside `with Callboard(...) as board:`")
+        if not self.is_open:
+            work.close()
+            raise ConfigError(FORKED)
         if threading.current_thread() is self._thread:  # it would wait for itself
             work.close()
             raise RequestRefused("a blocking call on the board's own event loop; call it from a function without async")
@@ -83,8 +87,8 @@ class EventLoop:
 
     @property
     def is_open(self) -> bool:
-        """Whether it is between ``start`` and ``close``."""
-        return self._loop is not None
+        """Whether it is between ``start`` and ``close``, and its thread is here: a forked child does not have it."""
+        return self._loop is not None and self._thread.is_alive()
 
     def close(self) -> None:
         """End the thread."""

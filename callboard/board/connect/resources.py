@@ -1,5 +1,6 @@
 """What a board holds open: its log, its blob store, and the temporary folder of a log in memory."""
 
+import os
 import tempfile
 from collections.abc import Callable
 from contextlib import AsyncExitStack
@@ -12,6 +13,7 @@ from callboard.board.connect.settings import BoardSettings
 from callboard.errors import ConfigError
 
 NOT_OPEN = "the board is not open; use it inside `async with Callboard(...) as board:`"
+FORKED = "this board was opened before a fork; open one in the child, or use spawn"
 
 
 class Resources:
@@ -36,14 +38,17 @@ class Resources:
         self._create = create
         self._open_log, self._open_blobs = open_log, open_blobs
         self._log: Log | None = None
+        self._process = -1
         self._blobs: BlobStore | None = None
         self._temporary: tempfile.TemporaryDirectory[str] | None = None
 
     @property
     def log(self) -> Log:
-        """The open log. Raises ``ConfigError`` if it is not."""
+        """The open log. Raises ``ConfigError`` if it is not, and in a forked child, which has only a copy of it."""
         if self._log is None:
             raise ConfigError(NOT_OPEN)
+        if self._process != os.getpid():
+            raise ConfigError(FORKED)
         return self._log
 
     @property
@@ -67,7 +72,7 @@ class Resources:
         if self.settings.log.startswith("memory:") and not self.settings.blobs:
             self._temporary = tempfile.TemporaryDirectory(prefix="callboard-blobs-")
             self.settings = replace(self.settings, blobs=self._temporary.name)
-        self._log = self._open_log(self.settings)
+        self._log, self._process = self._open_log(self.settings), os.getpid()
         self._blobs = self._open_blobs(self.settings)
         if self._create:
             await self.ensure_topics()

@@ -2,6 +2,7 @@
 
 import asyncio
 import signal
+import sqlite3
 import subprocess
 import sys
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -201,6 +202,62 @@ def test_a_connection_that_will_not_do_is_refused(postgres_url: str, tmp_path: P
                 await jobs.add_within(caller, "a")
         with pytest.raises(ConfigError, match="callboard outbox create"):
             await jobs.outbox(postgres_url).start()
+
+    run(postgres_url, tmp_path, scenario)
+
+
+class OfDjango:
+    """A connection as Django wraps it, which is not connected before it is used."""
+
+    def __init__(self, vendor: str, connection: psycopg.Connection) -> None:
+        self.vendor, self._connection, self.autocommit = vendor, connection, False
+
+    def get_autocommit(self) -> bool:
+        self.autocommit = self._connection.autocommit
+        return self.autocommit
+
+    def cursor(self) -> psycopg.Cursor:
+        return self._connection.cursor()
+
+
+def test_a_connection_that_would_commit_at_once_is_refused_whatever_its_driver(
+    postgres_url: str, tmp_path: Path
+) -> None:
+    server = Server.of(postgres_url)
+    options = f"-c search_path={server.schema}"
+
+    async def scenario(jobs: BoardJobs, caller: Connection) -> None:
+        async with asyncpg.create_pool(server.dsn, min_size=1, max_size=1) as pool:
+            with pytest.raises(RequestRefused, match=r"asyncpg\.pool\.Pool, not an asyncpg connection"):
+                await jobs.add_within(pool, "a")
+        async with await psycopg.AsyncConnection.connect(server.dsn, autocommit=True, options=options) as connection:
+            with pytest.raises(RequestRefused, match="in no transaction"):
+                await jobs.add_within(connection, "a")
+            async with connection.transaction():
+                await jobs.add_within(connection, "a", "asynchronous")
+        with pytest.raises(RequestRefused, match="is closed"):
+            await jobs.add_within(connection, "a")
+        async with connected(postgres_url) as closed:
+            pass
+        with pytest.raises(RequestRefused, match="is closed"):
+            await jobs.add_within(closed, "a")
+        await asyncio.to_thread(blocking)
+        assert await relayed(jobs, postgres_url, caller) == ["asynchronous", "atomic"]
+
+    def blocking() -> None:
+        jobs = callboard.sync.Callboard("memory:", base=tmp_path).jobs
+        with psycopg.connect(server.dsn, autocommit=True, options=options) as connection:
+            for refused in (connection, OfDjango("postgresql", connection)):
+                with pytest.raises(RequestRefused, match=r"in no transaction.*transaction\.atomic"):
+                    jobs.add_within(refused, "a")
+            for unfit in (OfDjango("sqlite", connection), connection.cursor(), sqlite3.connect(":memory:")):
+                with pytest.raises(RequestRefused, match=r"not a psycopg\.Connection, or Django's"):
+                    jobs.add_within(unfit, "a")
+            connection.autocommit = False
+            jobs.add_within(OfDjango("postgresql", connection), "a", "atomic")
+            connection.commit()
+        with pytest.raises(RequestRefused, match="is closed"):
+            jobs.add_within(connection, "a")
 
     run(postgres_url, tmp_path, scenario)
 

@@ -70,8 +70,9 @@ def _options(job: NewJob) -> dict[str, object]:
 
 async def write(connection: Any, its: Columns) -> None:
     """Write over an asyncpg connection, or an ``AsyncConnection`` of psycopg."""
-    is_asyncpg = hasattr(connection, "fetchval")
-    if not is_asyncpg and not iscoroutinefunction(getattr(connection, "execute", None)):
+    is_asyncpg = hasattr(connection, "fetchval") and hasattr(connection, "is_in_transaction")  # a pool is in none
+    is_psycopg = hasattr(connection, "cursor") and iscoroutinefunction(getattr(connection, "execute", None))
+    if not is_asyncpg and not is_psycopg:
         raise _unfit(connection, "an asyncpg connection or a psycopg.AsyncConnection; callboard.sync takes others")
     _demand_transaction(connection)
     with _explained():
@@ -86,8 +87,9 @@ def write_blocking(connection: Any, its: Columns) -> None:
     """Write over a ``psycopg.Connection``, or another one that has cursors."""
     if hasattr(connection, "fetchval") or iscoroutinefunction(getattr(connection, "execute", None)):
         raise _unfit(connection, "a psycopg.Connection; use callboard without sync for asynchronous ones")
-    if not hasattr(connection, "cursor"):
-        raise _unfit(connection, "a psycopg.Connection")
+    is_psycopg = hasattr(getattr(connection, "info", None), "transaction_status")
+    if not hasattr(connection, "cursor") or not (is_psycopg or getattr(connection, "vendor", "") == "postgresql"):
+        raise _unfit(connection, "a psycopg.Connection, or Django's of a PostgreSQL database")
     _demand_transaction(connection)
     with _explained(), connection.cursor() as cursor:
         cursor.execute(_PSYCOPG, its)
@@ -103,14 +105,19 @@ def _demand_transaction(connection: Any) -> None:
     """Raise ``RequestRefused`` if the jobs would be committed at once. psycopg begins a transaction by itself, unless
     it is told not to.
     """
+    is_closed = getattr(connection, "is_closed", None) or (lambda: getattr(connection, "closed", False))
+    if is_closed():
+        raise RequestRefused("the connection is closed; open one, and a transaction")
     if hasattr(connection, "is_in_transaction"):
         is_in_transaction = connection.is_in_transaction()
+    elif hasattr(connection, "get_autocommit"):  # Django's, which may not have connected yet
+        is_in_transaction = not connection.get_autocommit()
     else:
-        status = getattr(getattr(connection, "info", None), "transaction_status", 1)
-        is_in_transaction = not getattr(connection, "autocommit", False) or status != 0
+        is_in_transaction = not connection.autocommit or connection.info.transaction_status != 0
     if not is_in_transaction:
         raise RequestRefused(
-            "the connection is in no transaction; use `async with connection.transaction():`, or board.jobs.add"
+            "the connection is in no transaction; use `async with connection.transaction():` (of Django, "
+            "`with transaction.atomic():`), or board.jobs.add"
         )
 
 
