@@ -53,7 +53,7 @@ class Identity:
             try:
                 fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError:
-                why = f"{_kept_by(descriptor, path)}, or set instance to another id"
+                why = f"{_kept_by(descriptor, path)}, or set instance to another id (--member)"
                 raise MembershipEnded(why, code=MemberProblem.DUPLICATE_ID) from None
             kept = _kept(descriptor, path)
         except BaseException:

@@ -8,12 +8,12 @@ from callboard.board.jobs.queues import QueueSettings
 from callboard.cli.board import on_board
 from callboard.cli.commanding import Author, Reason
 from callboard.cli.jobs.listing import JobId
+from callboard.cli.jobs.many import demand_queue
 from callboard.cli.jobs.shown import job_data, job_line
 from callboard.cli.options import BoardOptions, Json
 from callboard.cli.terminal.exit_codes import FOUND
 from callboard.cli.terminal.output import say, show_result
-from callboard.door.names import suggestion
-from callboard.errors import ConfigError, RequestRefused
+from callboard.errors import ConfigError
 
 if TYPE_CHECKING:
     from callboard.board.board import Callboard
@@ -62,7 +62,7 @@ def suspend(
 
     async def work(board: "Callboard") -> None:
         if not expect:
-            await _demand(board, queue)
+            await demand_queue(board, queue)
         await board.jobs.suspend(queue, reason, author)
 
     on_board(options, work)
@@ -75,7 +75,7 @@ def resume(
     """Start jobs of a suspended queue again."""
 
     async def work(board: "Callboard") -> None:
-        await _demand(board, queue)
+        await demand_queue(board, queue)
         await board.jobs.resume(queue, reason, author)
 
     on_board(options, work)
@@ -118,7 +118,7 @@ def configure(
 
     async def work(board: "Callboard") -> None:
         if remove:
-            await _demand(board, queue)
+            await demand_queue(board, queue)
             await board.jobs.remove_queue(queue)
         else:
             await board.jobs.configure(queue, topics or (), compat=compat, **settings)
@@ -126,11 +126,3 @@ def configure(
     on_board(options, work)
     made = {"queue": queue, "removed": remove, "topics": topics or [], **settings}
     show_result(made, f"{queue} is {'removed' if remove else 'configured'}", json=json)
-
-
-async def _demand(board: "Callboard", queue: str) -> None:
-    known = [each.name for each in await board.jobs.queues()]
-    if queue not in known:
-        close = suggestion(queue, known)
-        meant = f"did you mean {close!r}?" if close else "see `callboard jobs queues`"
-        raise RequestRefused(f"no queue {queue!r} is configured or has had jobs; {meant}", code="not_found")

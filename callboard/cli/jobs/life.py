@@ -21,7 +21,8 @@ def history(options: BoardOptions, job: JobId, json: Json = False) -> None:
     """Show the life of a job: each event, who commanded it, and why."""
     found = on_board(options, lambda board: board.jobs.history(job))
     if not found:
-        raise RequestRefused(f"nothing is known of job {job}; `callboard jobs list --all` shows those there are")
+        why = f"nothing is known of job {job}; `callboard jobs list --all` shows those there are"
+        raise RequestRefused(why, code="not_found")
     show_list(found, ("TIME", "JOB", "TOPIC", "WHAT"), _row, json=json)
 
 

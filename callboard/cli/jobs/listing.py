@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from callboard.backends.examination import Finding, Level
 from callboard.board.jobs.board_jobs import BoardJobs
+from callboard.board.jobs.health.checkup import examine_jobs
 from callboard.board.jobs.health.report import WorkerState
 from callboard.board.jobs.job import Job
 from callboard.board.jobs.queues import QueueState
@@ -18,7 +20,7 @@ from callboard.cli.jobs.many import OfQueue, OfTopic, Where, query
 from callboard.cli.jobs.shown import job_data, job_lines, since, state_words
 from callboard.cli.options import BoardOptions, Json, Limit
 from callboard.cli.terminal.output import show as show_lines
-from callboard.cli.terminal.output import show_json, show_list, show_result, show_table, table
+from callboard.cli.terminal.output import say, show_json, show_list, show_result, show_table, table
 from callboard.door import jobs as door
 from callboard.door.rules import checked
 from callboard.errors import RequestRefused
@@ -102,9 +104,16 @@ def queues(options: BoardOptions, json: Json = False) -> None:
 
 def workers(options: BoardOptions, json: Json = False) -> None:
     """Show the workers: slots, jobs that they run, topics, and which of them leases jobs to all."""
-    found = on_board(options, lambda board: board.jobs.workers())
+
+    async def work(board: "Callboard") -> tuple[tuple[WorkerState, ...], list[Finding]]:
+        return await board.jobs.workers(), await examine_jobs(board.context)
+
+    found, health = on_board(options, work)
     columns = ("WORKER", "<SLOTS>", "<RUNNING>", "DISPATCHES", "TOPICS", "TAGS")
     show_list(found, columns, _worker_row, none="there is no worker; start one by `callboard run worker`", json=json)
+    for each in health if found else ():
+        if each.level is Level.PROBLEM:
+            say(f"problem: {each.what}; {each.fix}")
 
 
 def _worker_row(its: WorkerState) -> Iterable[str]:

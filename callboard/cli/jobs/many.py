@@ -14,7 +14,8 @@ from callboard.cli.board import on_board
 from callboard.cli.commanding import Author, Reason
 from callboard.cli.options import BoardOptions, Json
 from callboard.cli.terminal.output import show_json, show_result, show_table
-from callboard.errors import ConfigError
+from callboard.door.names import suggestion
+from callboard.errors import ConfigError, RequestRefused
 
 if TYPE_CHECKING:
     from callboard.board.board import Callboard
@@ -50,13 +51,22 @@ def _condition(text: str) -> tuple[str, str | int | float | bool | None]:
     return f"{match['operator']}{match['name']}", value
 
 
+async def demand_queue(board: "Callboard", queue: str) -> None:
+    """Refuse a queue that nobody can mean."""
+    known = [each.name for each in await board.jobs.queues()]
+    if queue not in known:
+        close = suggestion(queue, known)
+        meant = f"did you mean {close!r}?" if close else "see `callboard jobs queues`"
+        raise RequestRefused(f"no queue {queue!r} is configured or has had jobs; {meant}", code="not_found")
+
+
 def drop_all(
     options: BoardOptions, topic: OfTopic = None, queue: OfQueue = None, where: Where = None,
     reason: Reason = "", author: Author = "", json: Json = False,
 ) -> None:  # fmt: skip
     """End all jobs at once that fit and have not ended; those that run are cancelled."""
     asked = query(topic, queue, where)
-    _many(options, "dropped", lambda board: board.jobs.drop_all(reason, author, **asked), json=json)
+    _many(options, "dropped", queue, lambda board: board.jobs.drop_all(reason, author, **asked), json=json)
 
 
 def retry_all(
@@ -65,8 +75,11 @@ def retry_all(
 ) -> None:  # fmt: skip
     """Add all jobs once more that fit and were given up or ended with an error, and forget these."""
     asked = query(topic, queue, where)
-    again = "added again"
-    _many(options, again, lambda board: board.jobs.retry_all(reason=reason, author=author, **asked), json=json)
+
+    async def work(board: "Callboard") -> int:
+        return await board.jobs.retry_all(reason=reason, author=author, **asked)
+
+    _many(options, "added again", queue, work, json=json)
 
 
 def clear(
@@ -77,13 +90,19 @@ def clear(
     json: Json = False,
 ) -> None:
     """Remove all jobs of a queue that have not ended, also from the history."""
-    _many(options, "removed", lambda board: board.jobs.remove_all(queue, reason, author), json=json)
+    _many(options, "removed", queue, lambda board: board.jobs.remove_all(queue, reason, author), json=json)
 
 
 def _many(
-    options: BoardOptions, word: str, work: Callable[["Callboard"], Coroutine[Any, Any, int]], *, json: bool
-) -> None:
-    many = on_board(options, work)
+    options: BoardOptions, word: str, queue: str | None, work: Callable[["Callboard"], Coroutine[Any, Any, int]], *,
+    json: bool,
+) -> None:  # fmt: skip
+    async def known(board: "Callboard") -> int:
+        if queue is not None:
+            await demand_queue(board, queue)
+        return await work(board)
+
+    many = on_board(options, known)
     show_result({word.replace(" ", "_"): many}, f"{word}: {many}", json=json)
 
 

@@ -13,6 +13,8 @@ from callboard.errors import ConfigError
 def imported(where: str, base: Path, what: str) -> Any:
     """The object at ``module:name``; the module is installed, or in the folder ``base``. Raises ``ConfigError``."""
     module, _, name = where.partition(":")
+    if not module or not name:
+        raise ConfigError(f"{what} {quoted(where)} cannot be imported: write it as module:name, such as shop:jobs")
     if str(base) not in sys.path:
         sys.path.append(str(base))
     try:

@@ -2,6 +2,8 @@
 
 from collections.abc import Iterator
 
+from callboard.actors.jobs.schedules.schedules import Schedule
+from callboard.actors.jobs.schedules.ticks import tick_after
 from callboard.backends.examination import Finding, advice, ok, problem
 from callboard.board.context import BoardContext
 from callboard.board.jobs.health.report import oldest_s, worker_states
@@ -9,11 +11,16 @@ from callboard.board.jobs.methods import jobs_of
 from callboard.board.jobs.queues import queue_states
 from callboard.board.jobs.reading import JobReading
 from callboard.board.jobs.schedules.schedule_state import schedule_state
+from callboard.board.topology.opening import current
+from callboard.board.topology.view import report
 from callboard.board.topology.wording import named
 from callboard.errors import OffsetOutOfRange, SchemaTooNew
 
 WAIT_S = 300.0
 """A job that is due waits for seconds unless there are too few slots."""
+
+LATE_MS = 60_000
+"""A tick is late by less, even if another worker has to take over; and so are clocks that differ."""
 
 
 async def examine_jobs(board: BoardContext) -> list[Finding]:
@@ -30,7 +37,20 @@ async def examine_jobs(board: BoardContext) -> list[Finding]:
     queued, active = sum(each.queued for each in queues), sum(each.active for each in queues)
     leads = next((each.instance for each in workers if each.dispatches), "no one")
     summary = ok(f"jobs that wait: {queued}, that run: {active}; workers: {len(workers)}; {leads} dispatches")
+    if workers and (queued or active or len(jobs.schedules)) and not await _living(board, reading):
+        what = f"none of the workers is alive, or reaches the log: {named([each.instance for each in workers])}"
+        fix = "see why, or start another: `callboard run worker`; then what waited goes on, and what ran is run again"
+        return [problem(what, fix), *_waiting(reading, now_ms), summary]
     return [*_waiting(reading, now_ms), *_schedules(reading, now_ms), summary]
+
+
+async def _living(board: BoardContext, reading: JobReading) -> bool:
+    """Whether any worker is a member of the cluster, which has not been silent for longer than a lease."""
+    if (members := await current(board)) is None:
+        return False
+    found = report(members, board.now_ns())
+    is_silent = found.last_record_s * 1000 > found.settings.get("lease_ms", 0)
+    return not is_silent and any(each.incarnation in reading.jobs.workers for each in found.members)
 
 
 def _waiting(reading: JobReading, now_ms: int) -> Iterator[Finding]:
@@ -54,6 +74,23 @@ def _schedules(reading: JobReading, now_ms: int) -> Iterator[Finding]:
     if wrong := [f"{each.name}: {each.problem}" for each in states if each.problem]:
         fix = "install the time zones on the hosts of workers, or set the schedules again"
         yield problem(f"schedules have no ticks: {named(wrong)}", fix)
+    if late := [each.message.name for each in reading.jobs.schedules if _is_late(each, now_ms)]:
+        fix = "see the logs of the workers: the one that `callboard jobs workers` says dispatches adds their jobs"
+        yield problem(f"schedules whose ticks are late by more than {LATE_MS // 1000} s: {named(late)}", fix)
+    if ahead := [each.message.name for each in reading.jobs.schedules if each.last_ms > now_ms + LATE_MS]:
+        fix = "synchronise the clocks of all hosts; `callboard schedules next` tells when they go on"
+        yield advice(f"schedules whose last tick is yet to come, as a clock was set back: {named(ahead)}", fix)
     if states and not reading.jobs.workers:
         what = f"no worker carries out schedules: {named([each.name for each in states])}"
         yield problem(what, "run one, of any jobs: `callboard run worker`")
+
+
+def _is_late(its: Schedule, now_ms: int) -> bool:
+    """Whether a tick that is made up for was due long ago."""
+    if its.suspended or not (its.message.catch_up or its.message.at_ms):
+        return False
+    try:
+        due_ms = tick_after(its.message, its.base_ms, its.base_ms)
+    except ValueError:
+        return False  # it has no ticks, which is a problem of its own
+    return due_ms is not None and due_ms + LATE_MS < now_ms

@@ -7,8 +7,11 @@ import pytest
 
 from callboard import Callboard
 from callboard.backends.examination import Level
-from callboard.board.jobs.health.checkup import WAIT_S, examine_jobs
+from callboard.board.jobs.health import checkup
+from callboard.board.jobs.health.checkup import examine_jobs
 from callboard.board.jobs.health.metrics import job_metrics
+from tests.unit.board.member.clusters import BRIEF, Cluster, eventually
+from tests.unit.board.member.clusters import run as run_cluster
 
 HOUR_NS = 3600 * 10**9
 
@@ -71,7 +74,9 @@ def test_metrics_and_doctor_tell_what_waits_who_runs_jobs_and_how_they_ended(tmp
     asyncio.run(within())
 
 
-def test_doctor_tells_of_jobs_that_wait_too_long_and_of_schedules_that_nothing_carries_out(tmp_path: Path) -> None:
+def test_doctor_tells_of_jobs_that_wait_too_long_and_of_schedules_that_nothing_carries_out(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     async def within() -> None:
         async with Callboard("memory:", base=tmp_path) as board:
             await board.jobs.schedule("nightly", "report", cron="0 3 * * *")
@@ -87,12 +92,63 @@ def test_doctor_tells_of_jobs_that_wait_too_long_and_of_schedules_that_nothing_c
                 await board.jobs.add("a")
                 await board.jobs.add("a")
                 await begun.wait()
-                now_ns = board.context.now_ns
-                board.context.now_ns = lambda: now_ns() + int((WAIT_S + 60) * 1e9)
-                assert (await found(board))[0].startswith(f"{Level.ADVICE}: in queue narrow a job has been due for 36")
+                monkeypatch.setattr(checkup, "WAIT_S", -1.0)
+                assert (await found(board))[0].startswith(f"{Level.ADVICE}: in queue narrow a job has been due for 0 s")
                 await board.jobs.suspend("narrow")
                 assert (await found(board))[0] == f"{Level.ADVICE}: queue narrow is suspended; jobs that wait in it: 1"
-                board.context.now_ns = now_ns
                 release.set()
+
+    asyncio.run(within())
+
+
+def test_doctor_does_not_take_workers_for_alive_that_have_been_silent_or_are_no_members_any_more(
+    tmp_path: Path,
+) -> None:
+    async def scenario(cluster: Cluster) -> None:
+        one, two = await cluster.board("one"), await cluster.board("two")
+        now_ns = two.context.now_ns
+        async with one.jobs.worker({"a": asyncio.Event().wait}, instance="one", renew_s=0.2, **BRIEF):
+            await two.jobs.add("a")
+            while not (await two.jobs.workers())[0].running:  # noqa: ASYNC110 - until it is leased
+                await asyncio.sleep(0.01)
+            assert (await found(two))[0] == f"{Level.OK}: jobs that wait: 0, that run: 1; workers: 1; one dispatches"
+            two.context.now_ns = lambda: now_ns() + 10 * 10**9
+            dead = f"{Level.PROBLEM}: none of the workers is alive, or reaches the log: one"
+            assert (await found(two))[0] == dead
+            two.context.now_ns = now_ns
+            async with two.member(renew_s=0.2, **BRIEF) as member:
+                await eventually(lambda: len(member.instances()) == 2)
+                assert (await found(two))[0].startswith(Level.OK)
+                cluster.cut("one")
+                await eventually(lambda: len(member.instances()) == 1)
+                assert (await found(two))[0] == dead, "it is still listed: only a dispatcher dismisses workers"
+                cluster.cut("one", off=False)
+
+    run_cluster(scenario, tmp_path)
+
+
+def test_doctor_tells_of_schedules_that_are_late_or_wait_for_a_clock_that_was_set_back(tmp_path: Path) -> None:
+    async def scenario(board: Callboard) -> None:
+        jobs, now_ns = board.jobs, board.context.now_ns
+        for name, catch_up in (("late", "last"), ("left-out", "skip"), ("suspended", "last")):
+            await jobs.schedule(name, "a", every_s=600, catch_up=catch_up)
+        await jobs.suspend_schedule("suspended")
+        reading = await jobs._read()
+
+        def told(by_s: int) -> list[str]:
+            return [each.what for each in checkup._schedules(reading, (now_ns() + by_s * 10**9) // 10**6)]
+
+        nobody = "no worker carries out schedules: late, left-out, suspended"
+        assert told(630) == [nobody]
+        assert told(670) == ["schedules whose ticks are late by more than 60 s: late", nobody]
+        its = reading.jobs.schedules.get("late")
+        assert its is not None
+        reading.jobs.schedules.put(its._replace(base_ms=its.base_ms + 600_000, last_ms=its.base_ms + 600_000))
+        [ahead, _] = told(0)
+        assert ahead == "schedules whose last tick is yet to come, as a clock was set back: late"
+
+    async def within() -> None:
+        async with Callboard("memory:", base=tmp_path) as board:
+            await scenario(board)
 
     asyncio.run(within())

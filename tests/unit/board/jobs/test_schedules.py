@@ -1,6 +1,7 @@
 """Schedules on a board in memory."""
 
 import asyncio
+from collections import Counter
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from pathlib import Path
@@ -11,6 +12,8 @@ import pytest
 from callboard import NewJob, daily
 from callboard.board.jobs.board_jobs import BoardJobs
 from callboard.errors import RequestRefused
+from callboard.messages.headers import new_record
+from callboard.messages.jobs.job_messages import ScheduleMessage
 from tests.unit.board.jobs.test_jobs import run
 
 
@@ -23,6 +26,44 @@ def test_a_worker_runs_the_jobs_of_schedules(tmp_path: Path) -> None:
         [state] = await jobs.schedules()
         assert state.last_ms >= set_to.next_ms
         assert state.next_ms > state.last_ms
+
+    run(tmp_path, scenario)
+
+
+def test_ten_thousand_schedules_that_are_due_at_once_add_a_job_each_and_hold_up_no_other_job(tmp_path: Path) -> None:
+    many, runs = 10_000, Counter[int]()
+    all_ran, other_ran = asyncio.Event(), list[int]()
+
+    async def tick(number: int) -> None:
+        runs[number] += 1
+        if len(runs) == many:
+            all_ran.set()
+
+    async def other() -> None:
+        other_ran.append(len(runs))
+
+    async def scenario(jobs: BoardJobs) -> None:
+        log, now_ns = jobs._board.log, jobs._board.now_ns()
+        await log.ensure(jobs._topic)
+        for first in range(0, many, 1000):
+            await log.append(jobs._topic, [
+                new_record(
+                    ScheduleMessage(name=f"s{number}", topic="tick", payload=b"%d" % number, at_ms=now_ns // 10**6),
+                    record_id=f"s{number}", time_ns=now_ns, producer="p",
+                )
+                for number in range(first, first + 1000)
+            ])  # fmt: skip
+        _, before = await log.bounds(jobs._topic)
+        async with jobs.worker({"tick": tick, "other": other}, slots=50):
+            while not runs:  # noqa: ASYNC110 - until the ticks have begun
+                await asyncio.sleep(0)
+            await jobs.wait((await jobs.add("other")).id)
+            await all_ran.wait()
+        assert runs == dict.fromkeys(range(many), 1)
+        assert other_ran[0] < many, "it waited for all ticks"
+        _, end = await log.bounds(jobs._topic)
+        assert end - before < 1.2 * many, "each tick is a record, and many are leased and have ended in one"
+        assert await jobs.schedules() == ()
 
     run(tmp_path, scenario)
 

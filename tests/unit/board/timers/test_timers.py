@@ -48,6 +48,30 @@ def test_functions_are_called_at_their_times_and_again_after_they_failed(tmp_pat
     run(tmp_path, within)
 
 
+def test_ten_thousand_timers_that_are_due_at_once_are_called_once_each() -> None:
+    now_ms, calls = 10**12, list[int]()
+
+    async def call(number: int) -> None:
+        calls.append(number)
+        await asyncio.sleep(0)
+
+    async def scenario() -> None:
+        nonlocal now_ms
+        async with asyncio.timeout(WAIT_S), Timers(lambda: now_ms) as timers:
+            for number in range(10_000):
+                timers.set(f"t{number}", partial(call, number), every_s=3600)
+            assert not calls
+            now_ms += 3 * 3600 * 1000  # as if the process had been suspended
+            timers.set("last", partial(call, -1))
+            while len(calls) < 10_001:  # noqa: ASYNC110 - until all are called
+                await asyncio.sleep(0)
+            assert sorted(calls) == list(range(-1, 10_000))
+            await asyncio.sleep(0)
+            assert {each.running for each in timers.timers()} == {0}
+
+    asyncio.run(scenario())
+
+
 @pytest.mark.proves("J85")
 @pytest.mark.parametrize("concurrent", [False, True])
 def test_a_function_that_still_runs_is_called_again_when_it_has_ended_or_at_once(
