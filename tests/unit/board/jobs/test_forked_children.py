@@ -34,7 +34,7 @@ def said_by_child(calls: list[Callable[[], object]]) -> list[str]:
         finally:
             os._exit(0)
     os.close(writing)
-    with open(reading) as answers:
+    with os.fdopen(reading) as answers:
         said = answers.read().splitlines()
     os.waitpid(child, 0)
     return said
