@@ -19,8 +19,8 @@ from callboard.cli.board import on_board
 from callboard.cli.jobs.many import OfQueue, OfTopic, Where, query
 from callboard.cli.jobs.shown import job_data, job_lines, since, state_words
 from callboard.cli.options import BoardOptions, Json, Limit
-from callboard.cli.terminal.output import show as show_lines
 from callboard.cli.terminal.output import say, show_json, show_list, show_result, show_table, table
+from callboard.cli.terminal.output import show as show_lines
 from callboard.door import jobs as door
 from callboard.door.rules import checked
 from callboard.errors import RequestRefused
