@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from callboard.board.jobs.new_job import NewJob, NewJobOptions
     from callboard.board.jobs.outbox.relay import Outbox
     from callboard.board.jobs.queues import QueueOptions, QueueSettings, QueueState
-    from callboard.board.jobs.work.registry import DefinedJob, JobRegistry
+    from callboard.board.jobs.functions.registry import DefinedJob, JobRegistry
     from callboard.board.jobs.work.running_job import RunningJob
     from callboard.board.jobs.schedules.schedule_state import ScheduleState
     from callboard.board.jobs.work.worker import Worker
@@ -177,7 +177,7 @@ _MODULES = {
     "callboard.board.jobs.new_job": "NewJob NewJobOptions",
     "callboard.board.jobs.outbox.relay": "Outbox",
     "callboard.board.jobs.queues": "QueueOptions QueueSettings QueueState",
-    "callboard.board.jobs.work.registry": "DefinedJob JobRegistry",
+    "callboard.board.jobs.functions.registry": "DefinedJob JobRegistry",
     "callboard.board.jobs.work.running_job": "RunningJob",
     "callboard.board.jobs.schedules.schedule_state": "ScheduleState",
     "callboard.board.jobs.work.worker": "Worker",

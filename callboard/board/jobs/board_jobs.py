@@ -9,6 +9,8 @@ from typing import Unpack
 from callboard.board.jobs.adding import JobAdder
 from callboard.board.jobs.finding.finding import DEAD, Finding, JobQuery
 from callboard.board.jobs.finding.plan import JobPlan, job_plan
+from callboard.board.jobs.functions.handlers import Handlers
+from callboard.board.jobs.functions.publishing import PUBLISH, publishing
 from callboard.board.jobs.health.report import WorkerState, worker_states
 from callboard.board.jobs.job import Job
 from callboard.board.jobs.job_events import JobEvents
@@ -17,8 +19,6 @@ from callboard.board.jobs.outbox.outboxing import Outboxing
 from callboard.board.jobs.queues import COMPAT, QueueOptions, QueueSettings, QueueState, queue_settings, queue_states
 from callboard.board.jobs.reading import JobReading
 from callboard.board.jobs.schedules.scheduling import Scheduling, no_schedule
-from callboard.board.jobs.work.handlers import Handlers
-from callboard.board.jobs.work.publishing import PUBLISH, publishing
 from callboard.board.jobs.work.worker import Worker
 from callboard.board.member.member import Member
 from callboard.board.member.options import MemberOptions, member_plan

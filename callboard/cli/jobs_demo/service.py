@@ -7,7 +7,7 @@ from pathlib import Path
 
 from callboard.actors.runtime.actor_system.leash import die_with_parent
 from callboard.board.board import Callboard
-from callboard.board.jobs.work.registry import JobRegistry
+from callboard.board.jobs.functions.registry import JobRegistry
 from callboard.cli.terminal.log_setup import configure_logging
 
 LOG = "sqlite:///./jobs.db"

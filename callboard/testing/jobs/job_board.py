@@ -21,10 +21,10 @@ from callboard.board.connect.resources import Resources
 from callboard.board.connect.settings import BoardSettings
 from callboard.board.context import BoardContext
 from callboard.board.jobs.finding.templates import Template
+from callboard.board.jobs.functions.handlers import Handlers
+from callboard.board.jobs.functions.publishing import PUBLISH, publishing
 from callboard.board.jobs.job import Job
 from callboard.board.jobs.reading import JobReading
-from callboard.board.jobs.work.handlers import Handlers
-from callboard.board.jobs.work.publishing import PUBLISH, publishing
 from callboard.board.member.member import Member
 from callboard.board.member.options import member_plan
 from callboard.door import jobs as door

@@ -11,7 +11,7 @@ import pytest
 
 from callboard import Callboard
 from callboard.board.events.listener import FAILED, RETRIES, STORE_S, TIMEOUT_S
-from callboard.board.jobs.work.publishing import PUBLISH
+from callboard.board.jobs.functions.publishing import PUBLISH
 from tests.e2e.conftest import DEADLINE_S, Terminal
 
 TEXT = (Path(__file__).resolve().parents[3] / "docs" / "distributed-events.md").read_text(encoding="utf-8")

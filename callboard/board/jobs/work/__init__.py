@@ -1,1 +1,1 @@
-"""Running jobs: the functions that are registered, and the worker that calls them."""
+"""Running jobs: the worker, its slots, threads and processes, and what it reports."""

@@ -23,8 +23,8 @@ from pathlib import Path
 from queue import SimpleQueue
 
 from callboard.actors.runtime.actor_system.leash import die_with_parent
+from callboard.board.jobs.functions.handlers import Handler, finished
 from callboard.board.jobs.work.ending import Ending, failed, succeeded
-from callboard.board.jobs.work.handlers import Handler, finished
 from callboard.board.jobs.work.running_job import LATER, RunningJob
 from callboard.messages.jobs.job_mail import LeasedJob
 from callboard.messages.jobs.progress_messages import JobProgress

@@ -5,9 +5,9 @@ from collections.abc import Awaitable, Callable
 from contextvars import copy_context
 from functools import partial
 
+from callboard.board.jobs.functions.handlers import Handler, finished
 from callboard.board.jobs.work.deadline import Deadline, TooLong
 from callboard.board.jobs.work.ending import Ending, failed
-from callboard.board.jobs.work.handlers import Handler, finished
 from callboard.board.jobs.work.processes import JobProcesses, ProcessEnded
 from callboard.board.jobs.work.running_job import RunningJob
 from callboard.board.jobs.work.threads import JobThreads

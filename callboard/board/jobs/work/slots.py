@@ -5,8 +5,8 @@ from collections import deque
 from collections.abc import Callable
 from contextlib import suppress
 
+from callboard.board.jobs.functions.handlers import Handlers
 from callboard.board.jobs.work.ending import RETURNED, Ending
-from callboard.board.jobs.work.handlers import Handlers
 from callboard.board.jobs.work.processes import JobProcesses
 from callboard.board.jobs.work.progress import ProgressReports
 from callboard.board.jobs.work.running import run

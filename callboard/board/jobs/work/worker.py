@@ -10,8 +10,8 @@ from callboard.actors.jobs.worker import roles
 from callboard.actors.jobs.worker.settings import WorkerSettings
 from callboard.board.connect.functions.cancelled_body import CancelledBody
 from callboard.board.context import BoardContext
+from callboard.board.jobs.functions.handlers import Handlers
 from callboard.board.jobs.work.ending import RETURNED, Ending
-from callboard.board.jobs.work.handlers import Handlers
 from callboard.board.jobs.work.outcomes import Outcomes
 from callboard.board.jobs.work.progress import ProgressReports
 from callboard.board.jobs.work.running_job import RunningJob

@@ -15,7 +15,7 @@ from callboard.actors.jobs.worker import WorkerSettings, actors
 from callboard.actors.jobs.worker.roles import DISPATCHER
 from callboard.actors.runtime.simulated.simulated import Simulation
 from callboard.backends.logs.memory import MemoryLog
-from callboard.board.jobs.work.handlers import Handlers
+from callboard.board.jobs.functions.handlers import Handlers
 from callboard.board.jobs.work.running_job import RunningJob
 from callboard.errors import CancelJob, RetryJob
 from callboard.messages.record import Record

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from callboard import Callboard, JobState
-from callboard.board.jobs.work.publishing import PUBLISH, publishing
+from callboard.board.jobs.functions.publishing import PUBLISH, publishing
 from callboard.board.jobs.work.running_job import RunningJob
 from tests.unit.board.events.test_events import numbers, run, take
 

@@ -3,9 +3,9 @@
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, Concatenate, Generic, ParamSpec, Protocol, TypeVar, Unpack, cast, overload
 
+from callboard.board.jobs.functions.signatures import payload_model, reference
 from callboard.board.jobs.job import Job
 from callboard.board.jobs.new_job import NewJob, NewJobOptions
-from callboard.board.jobs.work.signatures import payload_model, reference
 from callboard.door import jobs as door
 from callboard.errors import ConfigError, RequestRefused
 

@@ -6,11 +6,11 @@ from inspect import Parameter
 from typing import Any
 
 from callboard.actors.jobs.topics import matched
+from callboard.board.jobs.functions.registry import DefinedJob
+from callboard.board.jobs.functions.signatures import parameters, payload_model
 from callboard.board.jobs.job import decoded
 from callboard.board.jobs.work.ending import Ending, succeeded
-from callboard.board.jobs.work.registry import DefinedJob
 from callboard.board.jobs.work.running_job import LATER, RunningJob
-from callboard.board.jobs.work.signatures import parameters, payload_model
 from callboard.door.rules import shown
 from callboard.errors import ConfigError
 from callboard.messages.jobs.limits import PATTERN
