@@ -15,7 +15,7 @@ class JobBoard(WithLoop[job_board.JobBoard]):
         super().__init__(EventLoop(), asynchronous)
         self.board = Callboard.__new__(Callboard)
         """The board, for the service's code."""
-        Twin.__init__(self.board, self._loop, asynchronous.board)
+        vars(self.board).update(_loop=self._loop, _asynchronous=asynchronous.board)
 
     added = waiting(job_board.JobBoard.added)
     run_jobs_inline = waiting(job_board.JobBoard.run_jobs_inline)
