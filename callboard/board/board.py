@@ -48,9 +48,7 @@ R = TypeVar("R")
 
 
 def method(function: Callable[Concatenate[BoardContext, P], R]) -> Callable[Concatenate["Callboard", P], R]:
-    """Make the function a method of the board, which passes its context as the first argument; the rest of the
-    signature and the docstring stay the same.
-    """
+    """Make the function a method of the board, which passes its context as the first argument; all else stays."""
 
     @wraps(function)
     def call(self: "Callboard", /, *args: P.args, **kwargs: P.kwargs) -> R:
@@ -83,6 +81,7 @@ class Callboard:
         publishing: limits, throttling and events of publishers.
         archive: the place of the log's archive, from which subscribers read records that the log no longer has.
         blobs_for: the place of an archive whose blobs survive collection; ``archive`` if not given.
+        job_context: names of structlog's context that go with the jobs that are added, such as ``request_id``.
     """
 
     def __init__(
@@ -103,13 +102,14 @@ class Callboard:
         publishing: Publishing = Publishing(),  # noqa: B008 - frozen
         archive: str = "",
         blobs_for: str = "",
+        job_context: tuple[str, ...] = (),
     ) -> None:
         given = boards.options(
             {
                 "log": log, "blobs": blobs, "base": base, "runtime": runtime, "create": create, "prefix": prefix,
                 "configure_logging": configure_logging, "include": include, "exclude": exclude,
                 "signing_key": signing_key, "trusted_keys": trusted_keys, "blob_grace_s": blob_grace_s,
-                "publishing": publishing, "archive": archive, "blobs_for": blobs_for,
+                "publishing": publishing, "archive": archive, "blobs_for": blobs_for, "job_context": job_context,
             },
             publishing=instance_of(Publishing),
         )  # fmt: skip
@@ -117,6 +117,7 @@ class Callboard:
         settings = BoardSettings(
             given["log"], given["blobs"], folder, prefix, given["exclude"], blob_grace_s, publishing, archive,
             given["blobs_for"] or archive, given["include"], given["signing_key"], given["trusted_keys"],
+            given["job_context"],
         )  # fmt: skip
         resources = Resources(settings, create=create)
         self.context = BoardContext(resources, Agents(resources, runtime, configure_logging))
@@ -232,8 +233,7 @@ class Callboard:
             **options: see ``SubscriberOptions``.
 
         Raises:
-            ConfigError: wrong options; or ``into`` is, contains or lies in the log, the blob store, the archive or a
-                folder that this board ships from.
+            ConfigError: wrong options; or ``into`` overlaps the log, the blobs, the archive or what this board ships.
         """
         host = socket.gethostname()
         given = subscribers.options(name, into, options)

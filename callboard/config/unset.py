@@ -30,7 +30,8 @@ SECTIONS: Mapping[str, Mapping[str, Any]] = {
 """The defaults that read-only commands need; all others come from the model. A test compares these with it."""
 
 TOP: Mapping[str, Any] = {
-    "blobs": "", "prefix": "callboard", "signing_key": "", "trusted_keys": (), "runtime": "embedded", "subscribers": {}
+    "blobs": "", "job_context": (), "prefix": "callboard", "signing_key": "", "trusted_keys": (), "runtime": "embedded",
+    "subscribers": {},
 }  # fmt: skip
 
 

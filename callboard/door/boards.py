@@ -27,6 +27,7 @@ from callboard.door.rules import (
 )
 from callboard.errors import ConfigError
 from callboard.messages.distribution.package_event import KINDS
+from callboard.messages.jobs.limits import CONTEXT_CHARS_MAX, CONTEXT_NAMES_MAX
 from callboard.messages.signing import SigningKey
 from callboard.messages.topics import Topics
 
@@ -81,6 +82,7 @@ OPTIONS: dict[str, Rule] = {
     "blob_grace_s": grace,
     "archive": place_or_none,
     "blobs_for": place_or_none,
+    "job_context": several(text(CONTEXT_CHARS_MAX, least=1), CONTEXT_NAMES_MAX),
 }
 """See ``Callboard``."""
 

@@ -15,6 +15,7 @@ from callboard.door.rules import (
     is_storable,
     number,
     optional,
+    pairs,
     plain,
     several,
     text,
@@ -24,6 +25,8 @@ from callboard.errors import ConfigError, RequestRefused
 from callboard.messages.jobs.job_messages import QueueOrder
 from callboard.messages.jobs.job_state import ENDED, OPEN, JobState
 from callboard.messages.jobs.limits import (
+    CONTEXT_CHARS_MAX,
+    CONTEXT_NAMES_MAX,
     JOB_MAX,
     MS_MAX,
     NAME,
@@ -121,7 +124,13 @@ def functions(value: Any) -> Mapping[str, Any]:
     return value
 
 
+def context(value: Any) -> dict[str, str]:
+    """What is bound in the logs of a job's function."""
+    return dict(pairs(CONTEXT_NAME, text(CONTEXT_CHARS_MAX), CONTEXT_NAMES_MAX)(value))
+
+
 SECONDS = number(0, SECONDS_MAX)
+CONTEXT_NAME = text(CONTEXT_CHARS_MAX, least=1)
 
 NEW_JOB: dict[str, Rule] = {
     "topic": topic,
@@ -136,6 +145,7 @@ NEW_JOB: dict[str, Rule] = {
     "title": text(TITLE_CHARS_MAX, printable=True),
     "after": others,
     "after_failures": flag,
+    "context": optional(context),
 }
 
 QUEUE: dict[str, Rule] = {

@@ -21,6 +21,7 @@ class BoardOptions(Keys):
     blob_grace_s: float
     publishing: Publishing
     blobs_for: str
+    job_context: tuple[str, ...]
 
 
 def board_options(config: "Config", *, events: bool = True) -> BoardOptions:
@@ -46,6 +47,7 @@ def board_options(config: "Config", *, events: bool = True) -> BoardOptions:
         blob_grace_s=config.janitor.grace_hours * 3600 if config.janitor.enabled else 0.0,
         publishing=publishing,
         blobs_for=config.archive.place,
+        job_context=config.job_context,
         **read_keys(config.signing_key, config.trusted_keys),
     )
 

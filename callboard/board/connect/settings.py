@@ -61,6 +61,7 @@ class BoardSettings:
     from ``base``. Publishers collect blobs if ``blob_grace_s`` is above 0. Records that the log no longer has are read
     from ``archive``, if given; blobs that the archive ``blobs_for`` refers to are not collected. With a
     ``signing_key``, appended records are signed; with ``trusted_keys``, only records signed with one of them count.
+    What is bound in logs under the names of ``job_context`` goes with the jobs that are added.
     """
 
     log: str = field(repr=False)
@@ -75,6 +76,7 @@ class BoardSettings:
     include: tuple[str, ...] = ()
     signing_key: SigningKey | None = None
     trusted_keys: tuple[SigningKey, ...] = ()
+    job_context: tuple[str, ...] = ()
 
     @property
     def patterns(self) -> PathPatterns:

@@ -2,9 +2,10 @@
 
 import asyncio
 from bisect import bisect_right
-from collections.abc import Awaitable, Callable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 
 from callboard.backends.log import Log
+from callboard.board.jobs.log_context import contexts
 from callboard.board.jobs.new_job import NewJob, encoded, following
 from callboard.board.jobs.reading import JobReading
 from callboard.errors import LogUnavailable, TopicMissing
@@ -19,8 +20,11 @@ BATCH_BYTES_MAX = 1 << 20
 NS_PER_MS = 1_000_000
 
 
-Call = tuple[Sequence[NewJob], dict[int, list[int]], "asyncio.Future[list[int]]"]
-"""The jobs of a call, those of them that wait for others of it, and who waits for their ids."""
+Context = Mapping[str, str]
+Call = tuple[Sequence[NewJob], dict[int, list[int]], Context, "asyncio.Future[list[int]]"]
+"""The jobs of a call, those of them that wait for others of it, the context of those without their own, and who waits
+for their ids.
+"""
 
 
 class JobAdder:
@@ -35,21 +39,22 @@ class JobAdder:
         self._waiting: list[Call] = []
         self._appending: asyncio.Task[None] | None = None
 
-    async def add(self, jobs: Sequence[NewJob]) -> list[int]:
-        """Append the jobs, all or none; return their ids once the log has them.
+    async def add(self, jobs: Sequence[NewJob], context: Context) -> list[int]:
+        """Append the jobs, all or none, with this context for those without their own; return their ids once the log
+        has them.
 
         Raises ``RequestRefused`` for jobs that are no valid message, ``LogUnavailable`` if the log fails: then it is
         unknown whether they were added.
         """
         done: asyncio.Future[list[int]] = asyncio.get_running_loop().create_future()
-        self._waiting.append((jobs, following(jobs), done))
+        self._waiting.append((jobs, following(jobs), context, done))
         if self._appending is None:
             self._appending = asyncio.create_task(self._append())
         return await done
 
     def check(self, jobs: Sequence[NewJob]) -> None:
         """Raise what ``add`` would, before it appends anything."""
-        self._batches([*jobs], following(jobs))
+        self._batches([*jobs], following(jobs), {})
 
     async def _append(self) -> None:
         try:
@@ -60,13 +65,15 @@ class JobAdder:
             self._appending = None
 
     async def _together(self, taken: list[Call]) -> None:
-        jobs, after = list[NewJob](), dict[int, list[int]]()
-        for its, others, _ in taken:
+        jobs, after, given = list[NewJob](), dict[int, list[int]](), dict[int, Context]()
+        for its, others, context, _ in taken:
             after |= {len(jobs) + place: [len(jobs) + each for each in found] for place, found in others.items()}
+            if context:
+                given |= dict.fromkeys(range(len(jobs), len(jobs) + len(its)), context)
             jobs += its
         batches: list[tuple[NewRecord, int]] = []
         try:
-            batches = self._batches(jobs, after)
+            batches = self._batches(jobs, after, given)
             offsets = await self._written([record for record, _ in batches])
         except Exception as error:  # noqa: BLE001 - raised by each who waits
             if not batches and len(taken) > 1:  # the jobs of one are at fault, and nothing is appended
@@ -78,7 +85,7 @@ class JobAdder:
                     done.set_exception(error)
             return
         ids = iter([job_id(at, place) for at, (_, many) in zip(offsets, batches, strict=True) for place in range(many)])
-        for its, _, done in taken:
+        for its, *_, done in taken:
             mine = [next(ids) for _ in its]
             if not done.done():
                 done.set_result(mine)
@@ -98,21 +105,26 @@ class JobAdder:
         requests = (await self._read()).jobs.requests
         return [requests.get(record.key, offset) for record, offset in zip(records, offsets, strict=True)]
 
-    def _batches(self, jobs: list[NewJob], after: dict[int, list[int]]) -> list[tuple[NewRecord, int]]:
+    def _batches(
+        self, jobs: list[NewJob], after: dict[int, list[int]], given: dict[int, Context]
+    ) -> list[tuple[NewRecord, int]]:
         """Records for the jobs, with the number of jobs in each."""
         found: list[tuple[NewRecord, int]] = []
-        batch: list[tuple[NewJob, bytes]] = []
+        batch: list[tuple[NewJob, bytes, Context | None]] = []
         starts = [0]  # the first job of each record
         nbytes = waits = 0
         for place, job in enumerate(jobs):
             payload = encoded(job.payload)
+            context = given.get(place) if given and job.context is None else job.context
             size = len(payload) + 4 * (len(job.lane) + len(job.unique) + len(job.title))
+            if context:
+                size += 4 * sum(len(name) + len(value) for name, value in context.items())
             full = len(batch) == BATCH_MAX or nbytes + size > BATCH_BYTES_MAX
             if batch and (full or waits + len(job.after) > AFTER_MAX):
                 found.append((self._record(batch, found, starts, after), len(batch)))
                 starts.append(place)
                 batch, nbytes, waits = [], 0, 0
-            batch.append((job, payload))
+            batch.append((job, payload, context))
             nbytes += size
             waits += len(job.after)
         if batch:
@@ -121,13 +133,13 @@ class JobAdder:
 
     def _record(
         self,
-        batch: list[tuple[NewJob, bytes]],
+        batch: list[tuple[NewJob, bytes, Context | None]],
         before: list[tuple[NewRecord, int]],
         starts: list[int],
         after: dict[int, list[int]],
     ) -> NewRecord:
         now_ns, request = self._now_ns(), self._new_id()
-        topics = {topic: place for place, topic in enumerate(dict.fromkeys(job.topic for job, _ in batch))}
+        topics = {topic: place for place, topic in enumerate(dict.fromkeys(job.topic for job, *_ in batch))}
         earlier: dict[int, int] = {}  # the offsets that stand for other records
 
         def others(place: int, job: NewJob) -> Iterator[int]:
@@ -139,11 +151,13 @@ class JobAdder:
 
         options = [
             job.options(place, now_ns // NS_PER_MS, [*others(place, job)] if job.after else ())
-            for place, (job, _) in enumerate(batch)
+            for place, (job, *_) in enumerate(batch)
         ]
+        found, context_of = contexts([context for *_, context in batch])
         added = JobsAddedMessage(
             request=request, creator=self._creator, topics=tuple(topics),
-            topic_of=tuple([topics[job.topic] for job, _ in batch]), payloads=tuple([payload for _, payload in batch]),
+            topic_of=tuple([topics[job.topic] for job, *_ in batch]),
+            payloads=tuple([payload for _, payload, _ in batch]), contexts=found, context_of=context_of,
             options=tuple([each for each in options if each is not None]),
             earlier=tuple([before[number][0].key or "" for number in earlier]),
         )  # fmt: skip

@@ -2,7 +2,7 @@
 
 import json
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from itertools import islice
 from operator import attrgetter
@@ -32,6 +32,7 @@ class NewJobOptions(TypedDict, total=False):
     title: str
     after: Collection[Union[int, Job, "NewJob"]]
     after_failures: bool
+    context: Mapping[str, str] | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,6 +54,8 @@ class NewJob:
         after: jobs that must have ended before it is started: ids, jobs that were added, or new ones that are before it
             in the same call. If one of them does not succeed, it is dropped.
         after_failures: run it then all the same.
+        context: texts by their names, up to 10 of up to 200 characters, that are bound in the logs of its function;
+            None for those that are bound where it is added, by the names in ``job_context`` of the board.
     """
 
     topic: str
@@ -67,6 +70,7 @@ class NewJob:
     title: str = ""
     after: Collection[Union[int, Job, "NewJob"]] = ()
     after_failures: bool = False
+    context: Mapping[str, str] | None = None
 
     @classmethod
     def of(cls, topic: str, payload: object, its: JobOptions) -> "NewJob":
@@ -79,7 +83,7 @@ class NewJob:
 
     @property
     def is_plain(self) -> bool:
-        """Whether it has no options."""
+        """Whether it has no options, apart from a context."""
         return _options(self) == _DEFAULTS
 
     def options(self, place: int, now_ms: int, after: Collection[int] = ()) -> JobOptions | None:
@@ -108,7 +112,7 @@ class NewJob:
         return [each.id if isinstance(each, Job) else each for each in self.after if not isinstance(each, NewJob)]
 
 
-_NAMES = tuple(each.name for each in fields(NewJob) if each.name not in ("topic", "payload"))
+_NAMES = tuple(each.name for each in fields(NewJob) if each.name not in ("topic", "payload", "context"))
 _options = attrgetter(*_NAMES)
 _DEFAULTS = _options(NewJob(topic="a"))
 _ENCODER = json.JSONEncoder(allow_nan=False, separators=(",", ":"))
@@ -161,7 +165,7 @@ def checked_jobs(jobs: Iterable[NewJob]) -> list[NewJob]:
     for each in given:
         if not isinstance(each, NewJob):
             raise RequestRefused(f"{shown(each)} is no NewJob")
-        names = ("topic",) if each.is_plain else NewJob.__slots__
+        names = ("topic",) if each.is_plain and each.context is None else NewJob.__slots__
         for name, value in door.new_job(**{name: getattr(each, name) for name in names}).items():
             if value is not getattr(each, name):  # as a member of an enum; in place, as others may wait for this job
                 object.__setattr__(each, name, value)

@@ -23,6 +23,7 @@ from callboard.logger import get_logger
 from callboard.messages.event import Event
 from callboard.messages.jobs.job_messages import (
     JOB_MESSAGES,
+    JobContext,
     JobOptions,
     JobsAddedMessage,
     JobsEndedMessage,
@@ -241,7 +242,9 @@ class JobReading:
         """A job like this one."""
         _, added = await self.added(offset_of(job))
         place = place_of(job)
-        return NewJob.of(added.topics[added.topic_of[place]], added.payloads[place], _options(added, place))
+        context = added.contexts[added.context_of[place]] if added.contexts else JobContext()
+        again = NewJob.of(added.topics[added.topic_of[place]], added.payloads[place], _options(added, place))
+        return replace(again, context=dict(zip(context.names, context.values, strict=True)))
 
     async def added(self, offset: int) -> Added:
         """The record at this offset, which added jobs, and what it says."""

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from callboard.messages.event import Event
-from callboard.messages.jobs.job_messages import JobsEndedMessage, WorkerGoneMessage, WorkerMessage
+from callboard.messages.jobs.job_messages import JobContext, JobsEndedMessage, WorkerGoneMessage, WorkerMessage
 from callboard.messages.jobs.progress_messages import JobsProgressedMessage
 from callboard.messages.question import Question
 
@@ -28,6 +28,7 @@ class LeasedJob(Event):
     quiet_ms: int = 0
     saved: bytes = b""
     suspect: bool = False
+    context: JobContext | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -81,8 +81,17 @@ class JobOptions(Event):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class JobContext(Event):
+    """What is bound in the logs of a job's function: each value under its name."""
+
+    names: tuple[str, ...] = ()
+    values: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class JobsAddedMessage(Event):
-    """Add jobs. ``topic_of`` is each job's place in ``topics``. ``request`` is unique to them: added again, they are
+    """Add jobs. ``topic_of`` is each job's place in ``topics``, ``context_of`` that in ``contexts``, if there are any.
+    ``request`` is unique to them: added again, they are
     refused. With ``schedule``, they are its jobs for the tick ``tick_ms``, in milliseconds since the epoch, and unique
     by these two; they are refused unless ``schedule_set`` is the offset of the record that last set or resumed it.
     ``earlier`` are requests whose jobs some of these wait for. From the offset ``void_from`` on they are
@@ -100,6 +109,8 @@ class JobsAddedMessage(Event):
     earlier: tuple[str, ...] = ()
     void_from: int = -1
     schedule_set: int = -1
+    contexts: tuple[JobContext, ...] = ()
+    context_of: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

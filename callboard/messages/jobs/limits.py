@@ -69,6 +69,9 @@ SAVED_BYTES_MAX = 4 << 10
 """What a job saves for its next attempt."""
 
 TAGS_MAX = 100
+CONTEXT_NAMES_MAX = 10
+CONTEXT_CHARS_MAX = 200
+"""Of a name, and of a value: an id of a request or a trace is much shorter."""
 
 MS_MAX = 10**12
 """Durations, 31 years."""
@@ -124,6 +127,12 @@ def _added(event: JobsAddedMessage) -> None:
     _range("tick", event.tick_ms, TIME_MS_MAX)
     demand(event.void_from >= -1, f"void_from is {event.void_from}")
     demand(event.schedule_set >= -1, f"schedule_set is {event.schedule_set}")
+    demand(len(event.context_of) == (many if event.contexts else 0), "a job has no context, or one too many")
+    demand(all(0 <= each < len(event.contexts) for each in event.context_of), "a job has none of its contexts")
+    for each in event.contexts:
+        _range("number of names in a context", len(each.names), CONTEXT_NAMES_MAX)
+        demand(len(each.names) == len(each.values), "a context has names without values")
+        demand(max(map(len, each.names + each.values), default=0) <= CONTEXT_CHARS_MAX, "a context has too long a text")
 
 
 def _options(options: JobOptions) -> None:

@@ -3,7 +3,7 @@
 from datetime import datetime
 
 from callboard.sync import Callboard
-from callboard.sync.twin import EventLoop, Twin, WithLoop, given, waiting
+from callboard.sync.twin import EventLoop, WithLoop, given, waiting
 from callboard.testing.jobs import job_board
 
 

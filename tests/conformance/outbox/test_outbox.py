@@ -13,9 +13,10 @@ from typing import Any
 import asyncpg
 import psycopg
 import pytest
+import structlog
 
 import callboard.sync
-from callboard import BoardJobs, Callboard, ConfigError, NewJob, RequestRefused
+from callboard import BoardJobs, Callboard, ConfigError, NewJob, RequestRefused, RunningJob
 from callboard.actors.jobs.rules import adding
 from callboard.backends.postgres.outbox import SQL, OutboxTable, opened, server_of
 from callboard.backends.postgres.server import Connection, Server
@@ -149,6 +150,35 @@ def test_the_outbox_is_emptied_without_an_event_loop(postgres_url: str, tmp_path
         with outbox:
             job = next(each for each in iter(lambda: board.jobs.find().items, None) if each)[0]
         assert job.topic == "a"
+
+
+def test_the_context_of_the_callers_logs_goes_with_the_job(postgres_url: str, tmp_path: Path) -> None:
+    server = Server.of(postgres_url)
+    seen = []
+
+    def look(_: object, job: RunningJob) -> None:
+        seen.append(dict(job.context))
+
+    def blocking() -> None:
+        own = callboard.sync.Callboard("memory:", base=tmp_path, job_context=("request_id",)).jobs
+        with psycopg.connect(server.dsn, options=f"-c search_path={server.schema}") as connection:
+            own.add_within(connection, "a")
+
+    async def scenario(jobs: BoardJobs, caller: Connection) -> None:
+        jobs = Callboard("memory:", base=tmp_path, job_context=("request_id",)).jobs
+        with structlog.contextvars.bound_contextvars(request_id="r-1", password="secret"):
+            async with caller.transaction():
+                await jobs.add_within(caller, "a")
+                await jobs.add_within(caller, "a", context={"order": "7"})
+            await asyncio.to_thread(blocking)
+        async with Callboard("memory:", base=tmp_path) as other, other.jobs.outbox(postgres_url):
+            await emptied(caller)
+            async with other.jobs.worker({"a": look}, slots=1):
+                for job in (await other.jobs.find(("open", "history"))).items:
+                    await other.jobs.wait(job.id)
+        assert seen == [{"request_id": "r-1"}, {"order": "7"}, {"request_id": "r-1"}]
+
+    run(postgres_url, tmp_path, scenario)
 
 
 def test_a_transaction_that_stays_open_holds_up_nobody(postgres_url: str, tmp_path: Path) -> None:

@@ -101,6 +101,15 @@ def test_the_workflow_of_the_document_runs(newcomer: Terminal) -> None:
     assert done.stdout == "many: [200, 300, 400]\n[{'size': 4}]\n4\n"
 
 
+def test_the_lines_of_the_document_have_their_context(newcomer: Terminal) -> None:
+    (newcomer.folder / "logs.py").write_text(PROGRAMS["logs.py"])
+    run = [sys.executable, "logs.py"]
+    done = subprocess.run(run, cwd=newcomer.folder, capture_output=True, text=True, timeout=DEADLINE_S, check=True)
+    assert "event='mail.sent' topic='mail/send' attempt=1 request_id='r-1'" in done.stdout
+    assert "{'request_id': 'r-1'}\n" in done.stdout
+    assert "secret" not in done.stdout
+
+
 @pytest.mark.parametrize(
     "words",
     [

@@ -13,6 +13,7 @@ from callboard.messages.jobs.job_mail import (
 )
 from callboard.messages.jobs.job_messages import (
     JobCommandMessage,
+    JobContext,
     JobEnd,
     JobOptions,
     JobQueue,
@@ -29,6 +30,7 @@ from callboard.messages.jobs.job_messages import (
 from callboard.messages.jobs.job_snapshots import JobRows, JobsState, KeptJobs, ScheduleState, WorkerLeases
 from callboard.messages.jobs.progress_messages import JobProgress, JobsProgressedMessage
 
+CONTEXT = JobContext(names=("request_id",), values=("r-7",))
 OPTIONS = JobOptions(
     job=1, due_ms=1_700_000_000_000, priority=5, lane="customer-7", unique="order-12", unique_ms=60_000, retries=3,
     timeout_ms=30_000, title="Order 12", after=(4096, -1024), after_counts=(2, 1), after_failures=True,
@@ -56,6 +58,7 @@ GONE = WorkerGoneMessage(incarnation="c0ffee", cluster_log="log-1", epoch=40)
 LEASED = LeasedJob(
     job=4096, topic="mail/send", payload=b'{"to":"x"}', creator="web-2", attempt=2, timeout_ms=10_000,
     retry_exceptions=False, lease=9, after=(4095,), after_counts=(1,), quiet_ms=5_000, saved=b"3", suspect=True,
+    context=CONTEXT,
 )  # fmt: skip
 ROWS = JobRows(rows=1, columns=(b"\1\0", b"\2"))
 KEPT = KeptJobs(keep_ms=1_000, jobs=b"\1\0\0\0\0\0\0\0")
@@ -70,7 +73,7 @@ INSTANCES = [
     JobsAddedMessage(
         request="r-1", creator="web-2", topics=("mail/send",), topic_of=(0, 0), payloads=(b"{}", b'{"to":"x"}'),
         options=(OPTIONS,), schedule="daily", tick_ms=1_700_000_000_000, earlier=("r-0",),
-        void_from=9000, schedule_set=4,
+        void_from=9000, schedule_set=4, contexts=(JobContext(), CONTEXT), context_of=(1, 0),
     ),
     JobsLeasedMessage(
         cluster_log="log-1", epoch=40, dispatcher="dada", workers=("c0ffee",), worker_of=(0, 0),
@@ -113,6 +116,7 @@ INSTANCES = [
         saved_jobs=(4096,), saved=(b"3",), present=(PROGRESS,), past=(PROGRESS,),
     ),
     LEASED,
+    CONTEXT,
     Work(leased=(LEASED,), revoked=(1, 2), stopping=(3,), problem="gap", detail="records were removed", stranger=True),
     WatchWork(worker="c0ffee", known=(4096,), leases=(9,), stopping=(4096,), wait_ms=5_000),
     Noted(),

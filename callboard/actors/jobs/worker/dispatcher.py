@@ -226,6 +226,7 @@ class Dispatcher:
             after_counts=options.after_counts if options else (),
             retry_exceptions=queue.retry_exceptions, quiet_ms=queue.quiet_ms,
             saved=jobs.reports.saved.get(job, b""), suspect=job in jobs.suspects,
+            context=added.contexts[added.context_of[place]] if added.contexts else None,
         )  # fmt: skip
 
     def _fetch(self, job: int) -> Iterable[Effect]:

@@ -1,11 +1,12 @@
 """Writes jobs to the outbox within a transaction of the caller."""
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from inspect import iscoroutinefunction
 from typing import Any, NamedTuple
 
+from callboard.board.jobs.log_context import contexts
 from callboard.board.jobs.new_job import NewJob, encoded
 from callboard.errors import ConfigError, RequestRefused, Undecodable
 from callboard.messages.jobs.job_messages import JobsAddedMessage
@@ -39,10 +40,12 @@ def added(batch: Sequence[Pending], request: str, creator: str, void_from: int =
         raise RequestRefused("a job that is added within a transaction cannot run after others; leave out `after`")
     topics = {topic: place for place, topic in enumerate(dict.fromkeys(each.job.topic for each in batch))}
     options = (each.job.options(place, each.ms) for place, each in enumerate(batch))
+    found, context_of = contexts([each.job.context for each in batch])
     message = JobsAddedMessage(
         request=request, creator=creator, topics=tuple(topics),
         topic_of=tuple(topics[each.job.topic] for each in batch), payloads=tuple(each.payload for each in batch),
         options=tuple(each for each in options if each is not None), void_from=void_from,
+        contexts=found, context_of=context_of,
     )  # fmt: skip
     check_message(message)
     return message
@@ -51,21 +54,23 @@ def added(batch: Sequence[Pending], request: str, creator: str, void_from: int =
 Columns = tuple[list[str], list[bytes], list[str]]
 
 
-def columns(jobs: Sequence[NewJob]) -> Columns:
-    """Topics, payloads and options of the jobs, which were checked. Raises ``RequestRefused``."""
+def columns(jobs: Sequence[NewJob], context: Mapping[str, str]) -> Columns:
+    """Topics, payloads and options of the jobs, which were checked, with this context for those without their own.
+    Raises ``RequestRefused``.
+    """
     payloads = [encoded(job.payload) for job in jobs]
     for job, payload in zip(jobs, payloads, strict=True):
         try:
             added([Pending(job, payload, 0)], "-", "-")
         except Undecodable as error:
             raise RequestRefused(str(error)) from error
-    return [job.topic for job in jobs], payloads, [json.dumps(_options(job)) for job in jobs]
+    return [job.topic for job in jobs], payloads, [json.dumps(_options(job, context)) for job in jobs]
 
 
-def _options(job: NewJob) -> dict[str, object]:
+def _options(job: NewJob, context: Mapping[str, str]) -> dict[str, object]:
     plain = NewJob(topic=job.topic, payload=job.payload)
     names = (name for name in NewJob.__slots__ if getattr(job, name) != getattr(plain, name))
-    return {name: getattr(job, name) for name in names}
+    return ({"context": context} if context else {}) | {name: getattr(job, name) for name in names}
 
 
 async def write(connection: Any, its: Columns) -> None:

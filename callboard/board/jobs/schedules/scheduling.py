@@ -68,8 +68,8 @@ class Scheduling(JobMethods):
             RequestRefused: wrong arguments, such as a time that has passed.
         """
         given = jobs_door.new_job(topic=topic, payload=payload, **options)
-        if {"delay_s", "after"} & given.keys():
-            raise RequestRefused("the jobs of a schedule are due at its ticks; leave out delay_s and after")
+        if {"delay_s", "after", "context"} & given.keys():
+            raise RequestRefused("the jobs of a schedule are added at its ticks; leave out delay_s, after and context")
         jobs_door.asked(author=author)
         now_ms = self._board.now_ns() // NS_PER_MS
         fields = door.schedule(

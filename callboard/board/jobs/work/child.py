@@ -15,6 +15,7 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import suppress
+from contextvars import copy_context
 from dataclasses import replace
 from functools import cache
 from importlib import import_module
@@ -24,6 +25,7 @@ from queue import SimpleQueue
 
 from callboard.actors.runtime.actor_system.leash import die_with_parent
 from callboard.board.jobs.functions.handlers import Handler, finished
+from callboard.board.jobs.log_context import bind
 from callboard.board.jobs.work.ending import Ending, failed, succeeded
 from callboard.board.jobs.work.running_job import LATER, RunningJob
 from callboard.messages.jobs.job_mail import LeasedJob
@@ -69,7 +71,7 @@ class Child:
         threading.Thread(target=self._hear, daemon=True).start()
         while True:
             (function, leased), running = self._calls.get()
-            ending = self._run(function, leased, running)
+            ending = copy_context().run(self._run, function, leased, running)
             if ending.error is not None:  # of a class that the worker may not know
                 ending = replace(ending, error=RuntimeError(ending.message))
             running.over()
@@ -92,6 +94,7 @@ class Child:
         try:
             found = handler(function)
             arguments = found.arguments(leased.payload, running)
+            bind(running)
         except BaseException as error:  # noqa: BLE001 - the job may be for a worker of another version
             return failed(error, retry_exceptions=True)
         with self._saying:

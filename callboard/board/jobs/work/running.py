@@ -6,6 +6,7 @@ from contextvars import copy_context
 from functools import partial
 
 from callboard.board.jobs.functions.handlers import Handler, finished
+from callboard.board.jobs.log_context import bind
 from callboard.board.jobs.work.deadline import Deadline, TooLong
 from callboard.board.jobs.work.ending import Ending, failed
 from callboard.board.jobs.work.processes import JobProcesses, ProcessEnded
@@ -42,6 +43,7 @@ async def _here(handler: Handler, leased: LeasedJob, running: RunningJob, thread
         arguments = handler.arguments(leased.payload, running)
     except Exception as error:  # noqa: BLE001 - it may be for a worker of another version
         return failed(error, retry_exceptions=True)
+    bind(running)
     if handler.is_async:
         work = handler.function(*arguments)
     else:

@@ -3,6 +3,7 @@
 import asyncio
 import threading
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import Enum
 from typing import Protocol
@@ -65,6 +66,7 @@ class RunningJob:
         attempt: counts from 1.
         lease: the number of the record that gave the job to this worker.
         after: the jobs that it has waited for: ``board.jobs.get`` has their results.
+        context: what was bound in the logs of the code that added it, by the names that its board keeps.
         begun_s: when the attempt began, by the clock of the event loop; 0 before.
     """
 
@@ -73,6 +75,7 @@ class RunningJob:
     attempt: int
     lease: int
     after: tuple[int, ...] = ()
+    context: Mapping[str, str] = field(default_factory=dict)
     begun_s: float = 0.0
     is_stopping: bool = False
     _saved: bytes = b""
@@ -87,9 +90,11 @@ class RunningJob:
     def of(cls, leased: LeasedJob, listener: Listener) -> "RunningJob":
         """The job that was leased, which tells the listener."""
         after = jobs_in(leased.after, leased.after_counts) if leased.after else ()
+        context = dict(zip(its.names, its.values, strict=True)) if (its := leased.context) else {}
         return cls(
-            leased.job, leased.topic, leased.attempt, leased.lease, after, _saved=leased.saved, _listener=listener
-        )
+            leased.job, leased.topic, leased.attempt, leased.lease, after, context, _saved=leased.saved,
+            _listener=listener,
+        )  # fmt: skip
 
     @property
     def stopping(self) -> threading.Event:

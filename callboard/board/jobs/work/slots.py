@@ -4,6 +4,7 @@ import asyncio
 from collections import deque
 from collections.abc import Callable
 from contextlib import suppress
+from contextvars import copy_context
 
 from callboard.board.jobs.functions.handlers import Handlers
 from callboard.board.jobs.work.ending import RETURNED, Ending
@@ -30,6 +31,8 @@ class Slots:
     ) -> None:  # fmt: skip
         self.many, self._free, self._handlers, self._progress = many, many, handlers, progress
         self._has, self._end = has, end
+        self._context = copy_context()
+        """Of the code that made the worker: no job has that of the one before."""
         self.tasks: dict[int, asyncio.Task[None] | None] = {}
         """Of the jobs that have not ended; None until one has begun."""
         self.threads, self.processes = JobThreads(), JobProcesses()
@@ -45,7 +48,8 @@ class Slots:
         """Run the next ones, as far as there are free slots."""
         while self._next and self._free:
             self._free -= 1
-            asyncio.create_task(self._run(*self._next.popleft()))  # noqa: RUF006 - it is kept when it begins
+            run = self._run(*self._next.popleft())
+            asyncio.create_task(run, context=self._context.copy())  # noqa: RUF006 - it is kept when it begins
 
     async def pause(self) -> None:
         """While a job waits for a slot, let more of them end."""

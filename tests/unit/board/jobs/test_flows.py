@@ -93,7 +93,7 @@ def test_only_known_jobs_can_be_waited_for(tmp_path: Path) -> None:
             await jobs.add_all([only := NewJob(topic="a", unique="k"), new(2, only)])
         with pytest.raises(RequestRefused, match="after is 7, but should be a list of ids"):
             await jobs.add("a", after=7)  # type: ignore[arg-type]
-        with pytest.raises(RequestRefused, match="leave out delay_s and after"):
+        with pytest.raises(RequestRefused, match="leave out delay_s, after and context"):
             await jobs.schedule("daily", "a", cron="0 0 * * *", after=[7])
 
     run(tmp_path, scenario)
