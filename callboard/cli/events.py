@@ -40,7 +40,7 @@ def listen(
     topics: Topics = None,
     name: Annotated[str, typer.Option(help="Go on where the listener of this name was.")] = "",
     oldest: Annotated[bool, typer.Option("--oldest", help="Begin with the oldest event, if the name is new.")] = False,
-    limit: Annotated[int, typer.Option(min=0, help="Stop after so many; 0: never.")] = 0,
+    limit: Annotated[int, typer.Option(min=0, help="Stop after this many; 0: never.")] = 0,
     json: Json = False,
 ) -> None:
     """Show events as they come, until Ctrl-C."""

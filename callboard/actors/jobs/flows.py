@@ -26,7 +26,7 @@ class _Group:
 
 
 class Flows:
-    """Which jobs wait for the end of others. Nothing in here is state: it is made of the table and the options.
+    """Which jobs wait for the end of others; it can be rebuilt from the table and the options.
 
     All that wait for the same range share a group, so the end of a job costs the same for one of them as for many.
     """

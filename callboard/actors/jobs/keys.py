@@ -4,7 +4,7 @@ from heapq import heappop, heappush
 
 
 class UniqueKeys:
-    """Which job has a key, until it has ended, and until a time that it may have asked for."""
+    """Which job has each key: it keeps the key until it has ended, and until a time that was given with it."""
 
     def __init__(self) -> None:
         self._jobs: dict[str, tuple[int, int]] = {}

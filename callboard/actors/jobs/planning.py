@@ -30,7 +30,7 @@ UNKNOWN_MS = 1000.0
 
 
 class Planner:
-    """Plans leases on a jobs. It remembers how long jobs take, and which topics had their turn."""
+    """Plans leases. It remembers how long jobs take, and which topics had their turn."""
 
     def __init__(self, jobs: Jobs) -> None:
         self._jobs = jobs
@@ -44,7 +44,7 @@ class Planner:
         """When there may be more to plan, by the limits of rate."""
 
     def learn(self, ended: JobsEndedMessage) -> None:
-        """Take in how long jobs ran; call it before it is applied to them the message."""
+        """Take in how long jobs ran; call it before the message is applied to the jobs."""
         table = self._jobs.table
         for job, outcome, run_ms in zip(ended.jobs, ended.outcomes, ended.run_ms, strict=True):
             if outcome != Outcome.RETURNED and (row := table.find(job)) >= 0:
@@ -170,7 +170,7 @@ class _Desk:
         self._ahead_max = 0 if half_is_left else AHEAD_MAX  # few large leases cost less than many small ones
 
     def room(self, queue: JobQueue, topic: int) -> float:
-        """How gladly it takes a job: the share of its slots that is free, or not at all (0)."""
+        """How well it can take a job: 0 is not at all, and more than 1 with a free slot."""
         if queue.parallel and self._running[queue.name] >= queue.parallel:
             return 0.0
         if self._slots_left > 0:

@@ -56,7 +56,7 @@ class Line:
 class Waiting:
     """Queued jobs by priority and topic; apart from them those that wait for a time or for another job of their lane.
 
-    Nothing in here is state: it is made of the table, the options and the retries. Jobs that are being leased are taken
+    It can be rebuilt from the table, the options and the retries. Jobs that are being leased are taken
     out before the log has their lease, and put back if that fails.
     """
 

@@ -24,7 +24,7 @@ STORE_S = 1.0
 """Between two marks of a listener: a crash repeats what it has handled since the last one."""
 
 WAIT_S = 10.0
-"""Seconds of one wait for more; another wait follows."""
+"""Seconds of one wait for more events; then it waits again."""
 
 RETRY_S = 1.0
 REPEATS_MAX = 10_000
@@ -159,7 +159,7 @@ class Listener:
         return ""
 
     def _told(self, event: DistributedEvent, reason: str) -> dict[str, str]:
-        """What a line of the log says about the event."""
+        """The fields of a log line about the event."""
         return {
             "listener": self._mark.name, "topic": event.topic, "id": event.id, "cursor": event.cursor, "reason": reason,
         }  # fmt: skip
@@ -167,7 +167,7 @@ class Listener:
     # The place.
 
     def _handled(self) -> None:
-        """All up to what was given last is handled."""
+        """Everything up to the last event that was given is handled."""
         if self._given >= 0:
             self._mark = replaced(self._mark, next=self._given + 1, attempts=0)
             self._given = -1

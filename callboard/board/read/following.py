@@ -10,7 +10,7 @@ from callboard.logger import get_logger
 from callboard.messages.record import Record
 
 WAIT_S = 10.0
-"""Seconds of one wait for more; another wait follows."""
+"""Seconds of one wait for more records; then it waits again."""
 
 RETRY_S = 1.0
 
