@@ -34,9 +34,9 @@ COMMANDS: dict[str, Entry | Group] = {
             "Run a relay: add jobs from the outbox of a database to the log until Ctrl-C or SIGTERM.", changes=True),
     }),
     "outbox": group("Show or create the outbox: jobs that were added within transactions of a database.", {
-        "status": Entry("outbox.command:status",
+        "status": Entry("outbox:status",
             "Show how many jobs wait in the outbox; exit with 1 if some wait for long or cannot be added."),
-        "create": Entry("outbox.command:create",
+        "create": Entry("outbox:create",
             "Create the table of the outbox in a PostgreSQL database, unless it is there.", changes=True),
     }, default="status"),
     "jobs": group("Show jobs and their queues, add jobs, and command them.", {

@@ -6,7 +6,7 @@ import structlog
 
 from callboard.cli.board import configure_service_logging, open_board, place
 from callboard.cli.options import BoardOptions, Create
-from callboard.cli.outbox.command import Database, located
+from callboard.cli.outbox import Database, located
 from callboard.cli.run.service import first_of, stop_signals
 from callboard.config import Loaded
 

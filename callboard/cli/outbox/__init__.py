@@ -1,1 +1,0 @@
-"""The outbox: jobs that were added within transactions of a database."""
