@@ -38,6 +38,8 @@ class Planner:
         self._served: dict[int, int] = {}
         self._served_queue: dict[str, int] = {}
         self._turn = 0
+        self._former = self._served, self._served_queue
+        """The turns before the last plan."""
         self._now_ms = 0
         self._paused_ms: dict[str, int] = {}
         self.next_ms: int | None = None
@@ -59,6 +61,7 @@ class Planner:
         """
         jobs = self._jobs
         jobs.waiting.release(now_ms)
+        self._former = self._served.copy(), self._served_queue.copy()
         self._now_ms, self.next_ms = now_ms, None
         self._paused_ms |= dict.fromkeys(jobs.rates.refused, now_ms + PAUSE_MS)
         jobs.rates.refused.clear()
@@ -74,6 +77,10 @@ class Planner:
             if len(found) == TURN:
                 turns.append(picks)
         return planned
+
+    def undo(self) -> None:
+        """Nothing that was planned last was leased: nobody has had a turn."""
+        self._served, self._served_queue = self._former
 
     def _queues(self) -> list[tuple[JobQueue, list[int]]]:
         """The queues that may start jobs, with their topics that have any."""

@@ -162,7 +162,9 @@ class Dispatching:
     def _end(self) -> None:
         """Put back what was planned and is not leased after all, and the ticks whose jobs were not added."""
         self._ticker.end()
-        for job, _ in self._planned:
-            if job not in self._jobs.leases and self._jobs.is_open(job):
-                self._jobs.waiting.enter(job)
+        left = [job for job, _ in self._planned if job not in self._jobs.leases and self._jobs.is_open(job)]
+        for job in left:
+            self._jobs.waiting.enter(job)
+        if left and len(left) == len(self._planned):
+            self._planner.undo()
         self._planned, self._saying, self._offset = [], (), -1

@@ -18,7 +18,8 @@ class PlannedJob:
     """A job that runs for ``run_s``, and fails in its first attempts, each time asking for a retry after ``delay_s``.
 
     It is due ``due_s`` after it is added, and waits for the jobs of the batches ``after``: 1 is the last one before its
-    own, 2 the one before that, and 0 is what comes before it in its own. Its options get both.
+    own, 2 the one before that, and 0 is what comes before it in its own. Its options get both. With ``later``,
+    its function returns at once, and others do the work.
     """
 
     topic: str
@@ -28,6 +29,7 @@ class PlannedJob:
     cancels: bool = False
     due_s: float = 0.0
     after: tuple[int, ...] = ()
+    later: bool = False
     options: JobOptions | None = None
 
 
@@ -71,7 +73,7 @@ class Trouble(Act):
 
 @dataclass(frozen=True, slots=True)
 class Command(Act):
-    """A command about a job, the one at this place among all: ``stop``, ``drop`` or ``forget``."""
+    """``stop`` or ``drop`` the job at this place among the open ones, or ``forget`` the one among all."""
 
     verb: str
     place: float

@@ -12,8 +12,9 @@ from callboard.actors.core.effects import Append
 from callboard.actors.jobs.worker import WorkerSettings
 from callboard.actors.jobs.worker.dispatcher import Dispatcher
 from callboard.backends.log import Log
+from callboard.board.jobs.work.running_job import RunningJob
 from callboard.board.jobs.work.worker import Worker
-from callboard.errors import LogUnavailable
+from callboard.errors import CancelJob, LogUnavailable, RetryJob
 from callboard.messages.record import Record
 from callboard.testing.simulation.jobs.acts import Join
 from callboard.testing.simulation.jobs.digest import digest
@@ -76,6 +77,21 @@ class Host(FaultyWorld):
         await self.awake()
         return answer
 
+    async def work(self, payload: dict[str, Any], job: RunningJob) -> None:
+        """Do the work of a job. Raises ``RetryJob`` and ``CancelJob`` if it is to fail."""
+        await asyncio.sleep(payload["run_s"] / 2)
+        await self.awake()
+        if "cancels" in payload:  # the jobs of a plan, not those of tests, also report
+            job.progress(1)
+            job.step()
+            job.save(job.lease)
+        await asyncio.sleep(payload["run_s"] / 2)
+        await self.awake()
+        if job.attempt <= payload["fails"]:
+            raise RetryJob("not yet", delay_s=payload["delay_s"])
+        if payload.get("cancels"):
+            raise CancelJob("never")
+
     async def start(self) -> None:
         """See ``Member``."""
 
@@ -105,6 +121,11 @@ class SimulatedWorker(Worker):
     def runs_all(self) -> bool:
         """Whether there is no topic that it does not run."""
         return "**" in self._handlers.patterns and bool(self._tags) and not self._deny
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether it has no jobs, and all its slots are free."""
+        return not self._known and not self._tasks and self._slots._free == self._slots.many  # noqa: SLF001
 
     @property
     def failures(self) -> list[str]:

@@ -11,7 +11,7 @@ from callboard.testing.simulation.jobs.book import Book
 from callboard.testing.simulation.topology.broken_rule import must
 
 PASSED_MAX = 5
-"""How often topics that take turns may be served while another one waits: lost and void leases count as turns."""
+"""How often topics that take turns may be served while another one waits: a lease that comes late counts as one."""
 
 
 class Leasing:

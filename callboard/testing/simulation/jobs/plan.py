@@ -94,6 +94,9 @@ def plan(seed: int) -> JobsPlan:
         at_s, jump_s = rng.uniform(CHAOS_S / 4, CHAOS_S), rng.choice([-200.0, -20.0, -3.0, 3.0, 20.0, 200.0])
         kept = rng.choice([1.0, 0.9, 0.5, 0.0])
         skew = Strike(at_s, verb, rng.choice("xyz"), jump_s)
+        if verb == "exchange":  # while the dispatcher says what to start
+            acts += [Strike(at_s - 0.5, "slow", name, 3.0) for name in "xyz"]
+            acts += [_add(rng, at_s - 1.0, ""), _add(rng, at_s + 0.1, "")]
         acts.append(skew if verb == "skew" else Trouble(at_s, verb, kept if verb == "exchange" else jump_s))
     return JobsPlan(seed, tuple(sorted(acts, key=lambda act: act.at_s)), {}, called=called,
                     snapshots=rng.random() < SNAPSHOTS)  # fmt: skip
@@ -132,7 +135,8 @@ def _job(rng: Random, place: int) -> PlannedJob:
     return PlannedJob(
         rng.choice(TOPICS), rng.choice([0.001, 0.02, 0.3, 1.5, 4.0]), rng.choice([0, 0, 0, 1, 2]),
         rng.choice([None, 0.0, 0.2]), rng.random() < 0.05, rng.choice([0.0, 0.0, 0.7, 5.0]),
-        rng.choice([(), (), (), (), (0,), (1,), (1, 3)]), options if rng.random() < 0.6 else None,
+        rng.choice([(), (), (), (), (0,), (1,), (1, 3)]),
+        rng.random() < 0.1, options if rng.random() < 0.6 else None,
     )  # fmt: skip
 
 

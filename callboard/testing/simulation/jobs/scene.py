@@ -28,7 +28,7 @@ from callboard.testing.simulation.jobs.acts import (
     Suspend,
     Trouble,
 )
-from callboard.testing.simulation.jobs.plan import ALL, CHAOS_S, QUEUES, TAGS, JobsPlan
+from callboard.testing.simulation.jobs.plan import ALL, CHAOS_S, QUEUES, TAGS, TOPICS, TURNS, JobsPlan
 from callboard.testing.simulation.jobs.schedules import check_schedules
 from callboard.testing.simulation.jobs.witness import Witness
 from callboard.testing.simulation.jobs.workers import LEASE_S, TOPIC, Workers
@@ -37,6 +37,10 @@ from callboard.testing.simulation.topology.broken_rule import must
 LOOK_S = 0.25
 CALM_S = 300.0
 """Virtual seconds in which all jobs end once there are no more faults."""
+
+LAST = tuple(PlannedJob(topic, 0.3) for topic in (*dict.fromkeys(TOPICS), *TURNS) for _ in range(4))
+LAST_S = 30.0
+"""Jobs that are added in the end, and virtual seconds in which one slot runs them, if nothing of the faults is left."""
 
 JUMPS_S = 400.0
 """By how much the clock of the log may be ahead of that of a dispatcher, whose retries wait for as long."""
@@ -63,7 +67,9 @@ class Scene:
         while self.workers.now_s < CHAOS_S:
             self._pass(LOOK_S)
         self._calm()
-        self._until_all_have_ended()
+        self._until_all_have_ended(CALM_S)
+        self._append(self._record(self._added(LAST)))
+        self._until_all_have_ended(LAST_S)
         self.witness.account()
 
     def _pass(self, seconds: float) -> None:
@@ -88,8 +94,8 @@ class Scene:
         for its in list(self.witness.jobs.schedules):
             self._say(ScheduleCommandMessage(remove=its.message.name))
 
-    def _until_all_have_ended(self) -> None:
-        until_s = self.workers.now_s + CALM_S + (0.0 if self.plan.is_punctual else JUMPS_S)
+    def _until_all_have_ended(self, within_s: float) -> None:
+        until_s = self.workers.now_s + within_s + (0.0 if self.plan.is_punctual else JUMPS_S)
         while left := self.witness.left:
             must(self.workers.now_s < until_s, "all jobs end", f"{len(left)} have not, as {list(left.items())[:3]}")
             self._pass(1.0)
@@ -114,7 +120,7 @@ class Scene:
                 self.workers.jump_s += seconds
             case Trouble(verb="exchange", amount=kept):
                 self._exchange(kept)
-            case Command(verb=verb, place=place) if known := list(self.witness.books):
+            case Command(verb=verb, place=place) if known := self._known(verb):
                 command: Any = {verb: (known[int(place * len(known))],)}
                 self._say(JobCommandMessage(**command))
             case Configure(queue=queue):
@@ -130,6 +136,10 @@ class Scene:
                     name=act.name, topic="b", payload=_payload(PlannedJob("b", 0.3)), options=options,
                     catch_up=act.catch_up, **rule,
                 ))  # fmt: skip
+
+    def _known(self, verb: str) -> list[int]:
+        """The jobs that a command is mostly for."""
+        return list(self.witness.books if verb == "forget" else self.witness.left)
 
     @property
     def _now_ms(self) -> int:
@@ -187,5 +197,6 @@ def _after(job: PlannedJob, sizes: list[int]) -> dict[str, Any]:
 
 
 def _payload(job: PlannedJob) -> bytes:
-    its = {"run_s": job.run_s, "fails": job.fails, "delay_s": job.delay_s, "cancels": job.cancels}
+    its = {"run_s": job.run_s, "fails": job.fails, "delay_s": job.delay_s, "cancels": job.cancels,
+           "later": job.later}  # fmt: skip
     return json.dumps(its).encode()

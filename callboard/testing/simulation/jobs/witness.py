@@ -33,6 +33,9 @@ from callboard.testing.simulation.jobs.schedules import check_tick
 from callboard.testing.simulation.jobs.workers import TOPIC, Workers
 from callboard.testing.simulation.topology.broken_rule import must
 
+OF_OPEN_JOBS = ("leases", "leased_to", "running", "stopping", "suspects", "options", "creators")
+"""What ``Jobs`` know only of jobs that have not ended."""
+
 
 class Witness:
     """Reads the job topic. Raises ``BrokenRule``."""
@@ -256,6 +259,10 @@ class Witness:
 
     def account(self) -> None:
         """All jobs have ended as they should; nothing ran twice but what was struck."""
+        reports = self.jobs.reports
+        left = [its for its in (*map(self.jobs.__getattribute__, OF_OPEN_JOBS), reports.present, reports.saved) if its]
+        idle = [worker.is_idle for worker in self.workers.workers.values()]
+        must(not left and all(idle), "nothing is left of jobs that have ended", (left, idle))
         for job, book in self.books.items():
             row = self.jobs.table.find(job)
             counted = row < 0 or (self.jobs.table.attempts[row], self.jobs.table.crashes[row]) == (

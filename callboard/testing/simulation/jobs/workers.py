@@ -3,6 +3,7 @@
 import asyncio
 from collections import Counter
 from collections.abc import Callable, Coroutine, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from itertools import count
@@ -17,7 +18,7 @@ from callboard.actors.runtime.simulated.simulated import Simulation
 from callboard.backends.logs.memory import MemoryLog
 from callboard.board.jobs.functions.handlers import Handlers
 from callboard.board.jobs.work.running_job import RunningJob
-from callboard.errors import CancelJob, RetryJob
+from callboard.errors import CancelJob, RequestRefused, RetryJob
 from callboard.messages.record import Record
 from callboard.messages.topics import job_topic
 from callboard.testing.simulation.jobs.acts import Join
@@ -120,8 +121,11 @@ class Workers:
         instances = tuple(SimpleNamespace(incarnation=each) for each in order)
         view = SimpleNamespace(log_id="control", epoch=self._epoch, instances=instances, local=None)
         for host in self.hosts.values():
-            late_s = max(0.0, max(host.awake_s, host.blind_s) - self.now_s)
-            self.after(late_s + self.rng.choice([0.0, 0.2, 3.0]), partial(self._learn, host, view))
+            self.after(self._late_s(host), partial(self._learn, host, view))
+
+    def _late_s(self, host: Host) -> float:
+        """After how long it learns of a change."""
+        return max(0.0, max(host.awake_s, host.blind_s) - self.now_s) + self.rng.choice([0.0, 0.2, 3.0])
 
     def _learn(self, host: Host, view: Any) -> None:
         known = host.cluster.view
@@ -170,12 +174,12 @@ class Workers:
         self.evict(host)
         self.start(host.its)
 
-        def learn() -> None:
+        async def learn() -> None:
+            await asyncio.sleep(self._late_s(host))
             host.cluster.view = None
-            self.begin(worker.stop())
+            await worker.stop()
 
-        late_s = max(0.0, max(host.awake_s, host.blind_s) - self.now_s)
-        self.after(late_s + self.rng.choice([0.0, 0.2, 3.0]), learn)
+        self.begin(learn())
 
     def pause(self, host: Host, seconds: float) -> None:
         """The process is suspended."""
@@ -235,29 +239,33 @@ class Workers:
 
     # Jobs.
 
-    async def _work(self, host: Host, payload: dict[str, Any], job: RunningJob) -> None:
+    async def _work(self, host: Host, payload: dict[str, Any], job: RunningJob) -> object:
         lease = job.id, job.lease
         self.runs.setdefault(lease, []).append(job.attempt)
         self.given[lease] = job.saved
+        if payload.get("later"):
+            self.begin(self._end_later(host, payload, job))
+            return job.later()
         host.running += 1
         if host.running > host.slots:
             self.wrong.append(f"{host.instance} runs {host.running} jobs in {host.slots} slots")
         try:
-            await asyncio.sleep(payload["run_s"] / 2)
-            await host.awake()
-            if "cancels" in payload:  # the jobs of a plan, not those of tests, also report
-                job.progress(1)
-                job.step()
-                job.save(job.lease)
-            await asyncio.sleep(payload["run_s"] / 2)
-            await host.awake()
+            await host.work(payload, job)
         finally:
             host.running -= 1
-        if job.attempt <= payload["fails"]:
-            raise RetryJob("not yet", delay_s=payload["delay_s"])
-        if payload.get("cancels"):
-            raise CancelJob("never")
         self.done.add(lease)
+        return None
+
+    async def _end_later(self, host: Host, payload: dict[str, Any], job: RunningJob) -> None:
+        """Others do the work, and go on if the worker ends."""
+        error: Exception | None = None
+        try:
+            await host.work(payload, job)
+            self.done.add((job.id, job.lease))
+        except (RetryJob, CancelJob) as raised:
+            error = raised
+        with suppress(RequestRefused):  # the attempt has ended
+            job.fail(error) if error else job.succeed()
 
     def tell_state(self, record: Record, state: str) -> None:
         """This is the digest of some reader after the record."""

@@ -4,13 +4,18 @@ from collections.abc import Iterable
 
 import pytest
 
+from callboard.actors.core.decision import Moment
 from callboard.actors.jobs.jobs import At, Jobs
 from callboard.actors.jobs.planning import Planner
 from callboard.actors.jobs.queues import Queues
 from callboard.actors.jobs.rules.ending import JITTER_PERCENT, retry_ms
 from callboard.actors.jobs.rules.reducer import apply
+from callboard.actors.jobs.snapshots.search import Snapshot
+from callboard.actors.jobs.worker.dispatching import Dispatching
+from callboard.actors.jobs.worker.settings import WorkerSettings
 from callboard.errors import Undecodable
 from callboard.messages.event import Event
+from callboard.messages.jobs.job_mail import TellCluster
 from callboard.messages.jobs.job_messages import (
     JobCommandMessage,
     JobEnd,
@@ -157,6 +162,29 @@ def test_the_topics_of_a_round_robin_queue_take_turns() -> None:
         started += job
         topic.end(*job)
     assert started == [flooded[0], other, last, *flooded[1:]]
+
+
+@pytest.mark.proves("J41")
+def test_no_topic_has_had_its_turn_by_a_lease_that_was_not_appended() -> None:
+    topic = Topic(JobQueue(name="q", topics=("**",), order=QueueOrder.TOPIC_ROUND_ROBIN, cluster_parallel=1))
+    first, other = topic.add("a", "b")
+    told = TellCluster(cluster_log="log", epoch=1, incarnation="d", standing=True, members=("one", "two"))
+    its = Dispatching(WorkerSettings(topic="jobs", instance="d"), Snapshot("", topic.offset, topic.jobs), told)
+    for _ in range(3):
+        (lease,) = its.next(Moment(topic.ms * 1_000_000, 0.0))
+        assert isinstance(lease, JobsLeasedMessage)
+        assert lease.jobs == (first,)
+        its.failed()
+        its.retry()
+    (lease,) = its.next(Moment(topic.ms * 1_000_000, 0.0))
+    topic.see(lease)
+    its.appended((topic.offset,))
+    its.read(topic.offset)
+    topic.end(first)
+    topic.add("a")
+    (lease,) = its.next(Moment(topic.ms * 1_000_000, 0.0))
+    assert isinstance(lease, JobsLeasedMessage)
+    assert lease.jobs == (other,)
 
 
 @pytest.mark.parametrize(

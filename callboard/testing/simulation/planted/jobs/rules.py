@@ -48,6 +48,13 @@ def _loses(right: Any, self: Reports, job: int) -> None:
     self.saved.pop(job, None)
 
 
+def _keeps(right: Any, self: Jobs, job: int, *rest: Any) -> None:
+    saved = self.reports.saved.get(job, b"")
+    right(self, job, *rest)
+    if saved:
+        self.reports.saved[job] = saved
+
+
 BUGS = (
     Patch("leases by an old plan count", reducer, "RULES", _any_plan),
     Patch("leases count that were planned on another log", reducer, "RULES", _any_log),
@@ -55,5 +62,6 @@ BUGS = (
     Patch("outcomes of former leases count", reducer, "RULES", _late),
     Patch("what is added again counts", adding, "_requested", lambda *_: iter(())),
     Patch("what was saved is lost with the attempt", Reports, "released", _loses),
+    Patch("what was saved is kept for ever", Jobs, "_end", _keeps),
     Patch("commands stop no job that runs", commanding, "_stop", lambda *_: None),
 )  # fmt: skip

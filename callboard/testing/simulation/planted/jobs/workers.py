@@ -1,5 +1,6 @@
 """Bugs in workers and their actors."""
 
+from collections.abc import Awaitable
 from typing import Any
 
 from callboard.actors.core.decision import Done, Failed
@@ -7,10 +8,14 @@ from callboard.actors.core.effects import Append
 from callboard.actors.jobs.worker.dispatcher import Dispatcher
 from callboard.actors.jobs.worker.dispatching import Dispatching
 from callboard.actors.jobs.worker.reporter import Reporter
+from callboard.board.jobs.work import running
 from callboard.board.jobs.work import worker as worker_module
+from callboard.board.jobs.work.ending import SUCCEEDED, Ending
+from callboard.board.jobs.work.running_job import RunningJob
+from callboard.board.jobs.work.slots import Slots
 from callboard.board.jobs.work.worker import Worker
 from callboard.messages.event import replaced
-from callboard.messages.jobs.job_mail import WorkerReport
+from callboard.messages.jobs.job_mail import LeasedJob, WorkerReport
 from callboard.testing.simulation.planted.patch import Patch
 
 
@@ -44,8 +49,20 @@ def _keeps_running(right: Any, self: Worker, work: Any) -> None:
     right(self, replaced(work, revoked=()))
 
 
+async def _at_once(_: Any, work: Awaitable[Any], __: Any) -> Ending:
+    await work
+    return SUCCEEDED
+
+
+async def _leaks(right: Any, self: Slots, leased: LeasedJob, its: RunningJob) -> None:
+    await right(self, leased, its)
+    self._free -= its.is_stopping
+
+
 BUGS = (
     Patch("a worker forgets what it has reported", Worker, "_say", _forgetful),
+    Patch("what is to end later ends at once", running, "_finished", _at_once),
+    Patch("jobs that are stopped keep their slots", Slots, "_run", _leaks),
     Patch("a worker tells of the cluster once", worker_module, "WAIT_MS", lambda _: 10**9),
     Patch("a worker keeps what was taken from it", Worker, "_take", _keeps_running),
     Patch("those that have left are not dismissed", Dispatching, "_messages", _blind),
