@@ -96,7 +96,15 @@ def configure(
     retries: Annotated[int | None, typer.Option(min=-1, help="Of a job that failed; -1: no limit.")] = None,
     delay: Annotated[float | None, typer.Option(metavar="SECONDS", min=0, help="Before the first retry.")] = None,
     delay_max: Annotated[float | None, typer.Option(metavar="SECONDS", min=0, help="Before any retry.")] = None,
+    growth: Annotated[
+        float | None, typer.Option(min=1, max=100, help="How many times as long the delay is for each next retry.")
+    ] = None,
+    retry_exceptions: Annotated[bool | None, typer.Option(help="Try a job again that raises an error.")] = None,
+    crashes: Annotated[int | None, typer.Option(min=1, max=200, help="Of workers with a job, until it ends.")] = None,
     timeout: Annotated[float | None, typer.Option(metavar="SECONDS", min=0, help="For an attempt; 0: none.")] = None,
+    quiet: Annotated[float | None, typer.Option(metavar="SECONDS", min=0, help="Without progress; 0: none.")] = None,
+    tag: Annotated[list[str] | None, typer.Option(metavar="TAG", help="That a worker needs; repeat it.")] = None,
+    prefer_creator: Annotated[bool, typer.Option("--prefer-creator", help="Run on the host that added it.")] = False,
     rate: Annotated[int | None, typer.Option(min=0, help="Starts in any period, on all workers; 0: no limit.")] = None,
     period: Annotated[float | None, typer.Option(metavar="SECONDS", help="For --rate. Default: 1.")] = None,
     keep: Annotated[float | None, typer.Option(metavar="SECONDS", min=0, help="Keep those that succeeded.")] = None,
@@ -111,8 +119,10 @@ def configure(
         raise ConfigError("name the topics of the queue, or --remove it")
     given = {
         "order": order, "parallel": parallel, "cluster_parallel": cluster_parallel, "retries": retries,
-        "delay_s": delay, "delay_max_s": delay_max, "timeout_s": timeout, "keep_s": keep,
-        "keep_failed_s": keep_failed, "ranking": ranking, "rate": rate, "rate_s": period,
+        "delay_s": delay, "delay_max_s": delay_max, "growth": growth, "retry_exceptions": retry_exceptions,
+        "crashes": crashes, "timeout_s": timeout, "quiet_s": quiet, "tags": tag, "keep_s": keep,
+        "prefer_creator": prefer_creator or None, "keep_failed_s": keep_failed, "ranking": ranking, "rate": rate,
+        "rate_s": period,
     }  # fmt: skip
     settings = cast("QueueSettings", {name: value for name, value in given.items() if value is not None})
 

@@ -27,6 +27,7 @@ def worker(
     drain: Annotated[
         float | None, typer.Option(metavar="SECONDS", min=0, help="How long the end waits for jobs that run.")
     ] = None,
+    deny: Annotated[list[str] | None, typer.Option(metavar="TOPIC", help="Do not run this; repeat it.")] = None,
     metrics_port: MetricsPort = 0,
     member: Member = None,
     create: Create = False,
@@ -35,6 +36,7 @@ def worker(
     loaded = options.load(
         Value(("member", "instance"), member, "--member"), Value(("worker", "jobs"), jobs, "MODULE:NAME"),
         Value(("worker", "slots"), slots, "--slots"), Value(("worker", "drain_s"), drain, "--drain"),
+        Value(("worker", "deny"), tuple(deny) if deny else None, "--deny"),
     )  # fmt: skip
     where = loaded.config.worker.jobs
     if not where:

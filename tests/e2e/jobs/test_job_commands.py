@@ -9,6 +9,7 @@ from urllib.request import urlopen
 
 import pytest
 
+from callboard import QueueSettings
 from callboard.testing.servers.network import free_port
 from tests.e2e.conftest import DEADLINE_S, Terminal
 
@@ -211,6 +212,26 @@ def test_a_job_that_outlives_the_drain_is_given_back(shop: Terminal) -> None:
     assert (found["state"], found["attempts"], found["crashes"]) == ("queued", 0, 0)
 
 
+def test_all_settings_of_a_queue_have_an_option(shop: Terminal) -> None:
+    numbers = "parallel cluster-parallel retries delay delay-max growth crashes timeout quiet rate period keep ranking"
+    words = [word for name in (*numbers.split(), "keep-failed") for word in (f"--{name}", "7")]
+    words += ["--order", "ordered", "--no-retry-exceptions", "--tag", "gpu", "--tag", "big", "--prefer-creator"]
+    made = shop.json("jobs", "configure", "mails", "mail/*", *words)
+    assert made.keys() - {"queue", "removed", "topics"} == QueueSettings.__annotations__.keys()
+    assert (made["growth"], made["tags"], made["retry_exceptions"], made["prefer_creator"]) == (
+        7, ["gpu", "big"], False, True,
+    )  # fmt: skip
+
+
+def test_a_worker_does_not_run_what_it_is_to_deny(shop: Terminal) -> None:
+    worker = shop.start("run", "worker", "shop:jobs", "--deny", "mail/*", "--deny", "a", said="worker.txt")
+    until(lambda: shop.json("jobs", "workers"))
+    [found] = shop.json("jobs", "workers")
+    assert found["deny"] == ["mail/*", "a"]
+    worker.send_signal(signal.SIGINT)
+    worker.communicate(timeout=DEADLINE_S)
+
+
 @pytest.mark.parametrize(
     ("words", "text"),
     [
@@ -221,6 +242,9 @@ def test_a_job_that_outlives_the_drain_is_given_back(shop: Terminal) -> None:
         (("jobs", "list", "--state", "running"), "--state is 'running', but should be one of queued"),
         (("jobs", "configure", "mails"), "name the topics of the queue, or --remove it"),
         (("jobs", "configure", "mails", "a b"), "topics"),
+        (("jobs", "configure", "mails", "a", "--growth", "0.5"), "'--growth': Input should be greater than"),
+        (("jobs", "configure", "mails", "a", "--tag", ""), "tags[0] is '', but should be 1 to 200 characters"),
+        (("run", "worker", "shop:jobs", "--deny", "a//b"), "deny[0] is 'a//b', but should be a topic, or a pattern"),
         (("jobs", "ad"), "Did you mean 'add'"),
         (("run", "worker"), "there is nothing to run; name a JobRegistry"),
         (("run", "worker", "shop:job"), "the jobs at 'shop:job' cannot be imported: AttributeError"),
