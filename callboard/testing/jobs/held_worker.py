@@ -36,9 +36,13 @@ class HeldWorker(Worker):
         self.ran, self.errors = (), ()
         await self._announce()
 
+    def _has(self, running: RunningJob) -> bool:
+        found = super()._has(running)
+        self.ran += (running.id,) * found
+        return found
+
     def _end(self, running: RunningJob, ending: Ending, run_ms: int) -> None:
-        self.ran += (running.id,)
-        if ending.error is not None:
+        if ending.error is not None and super()._has(running):
             ending.error.add_note(f"raised by job {running.id}, {running.topic}, in attempt {running.attempt}")
             self.errors += (ending.error,)
         super()._end(running, ending, run_ms)

@@ -18,7 +18,6 @@ from callboard.board.board import Callboard
 from callboard.board.connect.agents import Agents
 from callboard.board.connect.opening import world
 from callboard.board.connect.resources import Resources
-from callboard.board.connect.settings import BoardSettings
 from callboard.board.context import BoardContext
 from callboard.board.jobs.finding.templates import Template
 from callboard.board.jobs.functions.handlers import Handlers
@@ -60,6 +59,7 @@ class JobBoard:
         now: what the clock shows in the beginning, in UTC if it has no zone; the present by default.
         slots: how many jobs run at a time; with one, they run one after another.
         tags: of the worker, for queues that demand some.
+        job_context: see ``Callboard``.
 
     Raises:
         ConfigError: wrong arguments.
@@ -72,12 +72,14 @@ class JobBoard:
         now: datetime | None = None,
         slots: int = 1,
         tags: Iterable[str] = (),
+        job_context: tuple[str, ...] = (),
     ) -> None:
         door.worker(functions=functions, slots=slots)
         now = checked(ConfigError, {"now": optional(instance_of(datetime))}, {"now": now})["now"]
         self._clock = StillClock(now or datetime.now(UTC))
         log = partial(MemoryLog, self._clock.now_ns)
-        self._resources = Resources(BoardSettings("memory:"), lambda _: SharedTail(log()))
+        settings = Callboard("memory:", job_context=job_context).settings
+        self._resources = Resources(settings, lambda _: SharedTail(log()))
         context = BoardContext(self._resources, Agents(self._resources, start=self._start), self._clock.now_ns)
         its = members.options({"instance": "test", "tags": tags, "lease_s": LEASE_S})
         member = Member(context, member_plan(its, context))
@@ -154,7 +156,7 @@ class JobBoard:
         if len(errors) == 1 and isinstance(errors[0], Exception):
             raise errors[0]
         if errors:
-            raise BaseExceptionGroup(f"{len(errors)} attempts failed", errors)
+            raise BaseExceptionGroup("functions of jobs have raised errors", errors)
         found = [await self.board.jobs.get(job) for job in dict.fromkeys(self._worker.ran)]
         return tuple(filter(None, found))
 

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import structlog
 from pydantic import BaseModel
 
 from callboard import (
@@ -64,6 +65,11 @@ async def never() -> None:
 @jobs.job("hang", timeout_s=0.01, retries=0)
 async def hang() -> None:
     await asyncio.Event().wait()
+
+
+@jobs.job("context")
+async def context(_: None, job: RunningJob) -> dict[str, str]:
+    return dict(job.context)
 
 
 @jobs.job("leave")
@@ -275,11 +281,39 @@ def test_a_service_without_an_event_loop_has_the_same_and_nothing_is_left(
         (jobs, {"now": "2026-01-01"}, "now is '2026-01-01', but should be a datetime"),
         (jobs, {"slots": 0}, "slots is 0"),
         (jobs, {"tags": "gpu"}, "tags is 'gpu', but should be a list"),
+        (jobs, {"job_context": "id"}, "job_context is 'id', but should be a list"),
     ],
 )
 def test_a_board_for_tests_refuses_what_it_cannot_take(functions: Any, options: Any, why: str) -> None:
     with pytest.raises(CallboardError, match=why):
         JobBoard(functions, **options)
+
+
+def test_the_context_of_logs_goes_with_the_jobs_as_on_any_board() -> None:
+    async def scenario(test: JobBoard) -> None:
+        with structlog.contextvars.bound_contextvars(request_id="r-1"):
+            await test.board.jobs.add("context")
+        [job] = await test.run_jobs_inline()
+        assert job.result == {"request_id": "r-1"}
+
+    run(scenario, job_context=["request_id"])
+
+
+def test_a_job_that_is_stopped_or_dropped_while_it_runs_raises_nothing() -> None:
+    async def end_itself(how: str, job: RunningJob) -> None:
+        await getattr(test.board.jobs, how)(job.id)
+        await asyncio.Event().wait()
+
+    async def within() -> None:
+        nonlocal test
+        async with asyncio.timeout(DEADLINE_S), JobBoard({"end": end_itself}) as test:
+            for how, state in (("stop", JobState.STOPPED), ("drop", JobState.DROPPED)):
+                await test.board.jobs.add("end", how)
+                assert [job.state for job in await test.run_jobs_inline()] == [state]
+            assert await test.run_jobs_inline() == ()
+
+    test: JobBoard
+    asyncio.run(within())
 
 
 def test_time_does_not_pass_backwards() -> None:

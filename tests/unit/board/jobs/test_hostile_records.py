@@ -11,6 +11,7 @@ from callboard.messages.event import Event
 from callboard.messages.headers import new_record
 from callboard.messages.jobs.job_messages import (
     JobCommandMessage,
+    JobContext,
     JobEnd,
     JobOptions,
     JobQueue,
@@ -59,6 +60,13 @@ HOSTILE: list[Event] = [
     added(options=(JobOptions(job=0, lane="\n" * 1000, unique="x" * 100_000, title="\x1b[2J"),)),
     added(schedule="none", tick_ms=HUGE),
     added(void_from=LEAST),
+    added(contexts=(JobContext(),)),
+    added(context_of=(0,)),
+    added(contexts=(JobContext(),), context_of=(HUGE,)),
+    added(contexts=(JobContext(),), context_of=(-1,)),
+    added(contexts=(JobContext(names=("a",)),), context_of=(0,)),
+    added(contexts=(JobContext(names=("a",), values=("x" * 1000,)),), context_of=(0,)),
+    added(contexts=(JobContext(names=("a",) * 1000, values=("x",) * 1000),), context_of=(0,)),
     JobsLeasedMessage(cluster_log="log", epoch=HUGE, dispatcher="me", workers=("w",), worker_of=(0,), jobs=(0,)),
     JobsLeasedMessage(cluster_log="log", epoch=0, dispatcher="me", workers=(), worker_of=(0,), jobs=(0,)),
     JobsLeasedMessage(cluster_log="log", epoch=0, dispatcher="me", workers=("w",), worker_of=(0, 1), jobs=(-1,)),
