@@ -14,6 +14,12 @@ def suggestion(name: str, known: Iterable[str]) -> str:
     return next(iter(get_close_matches(name, list(known), n=1)), "")
 
 
+def meant(name: str, known: Iterable[str], otherwise: str) -> str:
+    """What to do about an unknown name: the known one that was probably meant, or else this."""
+    close = suggestion(name, known)
+    return f"did you mean {close!r}?" if close else otherwise
+
+
 def unknown(what: str, name: str, known: Collection[str], then: str = "") -> RequestRefused:
     """The error for a name that is unknown on this log; ``then`` says what else can be done."""
     close, names = suggestion(name, known), sorted(known)

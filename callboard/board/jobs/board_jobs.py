@@ -19,7 +19,8 @@ from callboard.board.jobs.new_job import NewJob, NewJobOptions, checked_jobs
 from callboard.board.jobs.outbox.outboxing import Outboxing
 from callboard.board.jobs.queues import COMPAT, QueueOptions, QueueSettings, QueueState, queue_settings, queue_states
 from callboard.board.jobs.reading import JobReading
-from callboard.board.jobs.schedules.scheduling import Scheduling, no_schedule
+from callboard.board.jobs.schedules.schedule_state import scheduled
+from callboard.board.jobs.schedules.scheduling import Scheduling
 from callboard.board.jobs.work.worker import Worker
 from callboard.board.member.member import Member
 from callboard.board.member.options import MemberOptions, member_plan
@@ -230,10 +231,8 @@ class BoardJobs(Finding, JobEvents, Outboxing, Scheduling):
     async def run_schedule(self, name: str) -> Job:
         """Add a job as the schedule does at its ticks, which stay as they are. Raises ``RequestRefused``."""
         door.asked(schedule=name)
-        found = (each for each in await self.schedules() if each.name == name)
-        if (its := next(found, None)) is None:
-            raise no_schedule(name)
-        return (await self.add_all([its.job]))[0]
+        [job] = await self.add_all([scheduled(await self._schedule(name))])
+        return job
 
     async def suspend(self, queue: str, reason: str = "", author: str = "") -> None:
         """Start no more jobs of the queue; those that run go on."""

@@ -17,7 +17,7 @@ from callboard.board.topology.reading import Reading
 from callboard.board.topology.wording import command as words
 from callboard.board.topology.wording import named
 from callboard.door.limits import ANSWER_S
-from callboard.door.names import suggestion
+from callboard.door.names import meant
 from callboard.errors import OffsetOutOfRange, RequestRefused, SchemaTooNew, Undecodable
 from callboard.messages.event import Event
 from callboard.messages.headers import new_record
@@ -98,8 +98,7 @@ def demand_member(state: ClusterState, instance: str) -> None:
     if left is not None:
         what, then = f"{instance!r} is no member any more: it left, or was evicted, at offset {left}", ""
     else:
-        close = suggestion(instance, members)
-        what, then = f"the cluster has no member {instance!r}", f"did you mean {close!r}?" if close else ""
+        what, then = f"the cluster has no member {instance!r}", meant(instance, members, "")
     then = then or (f"members: {named(sorted(members))}" if members else "it has no members")
     raise RequestRefused(f"{what}; {then}", code="unknown_name")
 

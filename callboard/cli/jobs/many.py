@@ -14,7 +14,7 @@ from callboard.cli.board import on_board
 from callboard.cli.commanding import Author, Reason
 from callboard.cli.options import BoardOptions, Json
 from callboard.cli.terminal.output import show_json, show_result, show_table
-from callboard.door.names import suggestion
+from callboard.door.names import meant
 from callboard.errors import ConfigError, RequestRefused
 
 if TYPE_CHECKING:
@@ -55,9 +55,8 @@ async def demand_queue(board: "Callboard", queue: str) -> None:
     """Refuse a queue that nobody can mean."""
     known = [each.name for each in await board.jobs.queues()]
     if queue not in known:
-        close = suggestion(queue, known)
-        meant = f"did you mean {close!r}?" if close else "see `callboard jobs queues`"
-        raise RequestRefused(f"no queue {queue!r} is configured or has had jobs; {meant}", code="not_found")
+        then = meant(queue, known, "see `callboard jobs queues`")
+        raise RequestRefused(f"no queue {queue!r} is configured or has had jobs; {then}", code="not_found")
 
 
 def drop_all(

@@ -5,14 +5,14 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from callboard.board.jobs.job import Job
+from callboard.board.jobs.schedules.scheduling import no_schedule
 from callboard.cli.board import on_board
 from callboard.cli.commanding import Author, Reason
 from callboard.cli.jobs.add import payload_value
 from callboard.cli.jobs.options import Lane, Payload, Priority, Retries, Timeout, Title, Topic, Unique, UniqueFor
 from callboard.cli.jobs.shown import job_data, job_line
 from callboard.cli.options import BoardOptions, Json
-from callboard.cli.schedules.listing import ScheduleName, known, local, rule_words, schedule_data
+from callboard.cli.schedules.listing import ScheduleName, local, rule_words, schedule_data
 from callboard.cli.terminal.output import show_result
 from callboard.errors import RequestRefused
 
@@ -67,12 +67,7 @@ def _time(text: str | None) -> datetime | None:
 
 def run(options: BoardOptions, name: ScheduleName, json: Json = False) -> None:
     """Add a job of a schedule now; its ticks stay as they are."""
-
-    async def work(board: "Callboard") -> Job:
-        await known(board, name)
-        return await board.jobs.run_schedule(name)
-
-    job = on_board(options, work)
+    job = on_board(options, lambda board: board.jobs.run_schedule(name))
     show_result(job_data(job), job_line(job), json=json)
 
 
@@ -101,8 +96,8 @@ def _change(options: BoardOptions, done: str, name: str, reason: str, author: st
     async def work(board: "Callboard") -> None:
         jobs = board.jobs
         changes = {"suspended": jobs.suspend_schedule, "resumed": jobs.resume_schedule, "removed": jobs.unschedule}
-        await known(board, name)
-        await changes[done](name, reason, author)
+        if not await changes[done](name, reason, author):
+            raise no_schedule(name, [each.name for each in await jobs.schedules()])
 
     on_board(options, work)
     show_result({"schedule": name, "done": done}, f"{name} is {done}", json=json)

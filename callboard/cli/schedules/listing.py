@@ -13,8 +13,6 @@ from callboard.cli.board import on_board
 from callboard.cli.jobs.shown import plain
 from callboard.cli.options import BoardOptions, Json
 from callboard.cli.terminal.output import show_list, show_result
-from callboard.door.names import suggestion
-from callboard.errors import RequestRefused
 
 if TYPE_CHECKING:
     from callboard.board.board import Callboard
@@ -68,20 +66,9 @@ def next_ticks(
 ) -> None:
     """Show when the next ticks of a schedule are."""
 
-    async def work(board: "Callboard") -> tuple[ScheduleState, tuple[int, ...]]:
-        its = await known(board, name)
-        return its, await board.jobs.next_ticks(name, limit)
+    async def work(board: "Callboard") -> tuple[tuple[int, ...], dict[str, str]]:
+        return await board.jobs.next_ticks(name, limit), {each.name: each.zone for each in await board.jobs.schedules()}
 
-    its, ticks = on_board(options, work)
-    lines = [local(each, its.zone) for each in ticks] or [f"{name} is suspended"]
+    ticks, zones = on_board(options, work)
+    lines = [local(each, zones.get(name, "UTC")) for each in ticks] or [f"{name} is suspended"]
     show_result(ticks, *lines, json=json)
-
-
-async def known(board: "Callboard", name: str) -> ScheduleState:
-    """The schedule. Raises ``RequestRefused`` if there is none of this name."""
-    found = {each.name: each for each in await board.jobs.schedules()}
-    if name not in found:
-        close = suggestion(name, found)
-        meant = f"did you mean {close!r}?" if close else "see `callboard schedules`"
-        raise RequestRefused(f"there is no schedule {name!r}; {meant}", code="not_found")
-    return found[name]

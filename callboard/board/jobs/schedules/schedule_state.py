@@ -46,16 +46,21 @@ class ScheduleState:
 def schedule_state(its: Schedule, now_ms: int) -> ScheduleState:
     """The schedule, as seen at this time."""
     said, next_ms, problem = its.message, 0, ""
-    job = NewJob.of(said.topic, decoded(said.payload), said.options or JobOptions(job=0))
     try:
         next_ms = next(coming_ticks(its, now_ms), 0)
     except ValueError as error:
         problem = str(error)
     return ScheduleState(
-        name=said.name, job=job, cron=said.cron, every_s=said.every_ms / 1000, at_ms=said.at_ms, zone=said.zone,
-        catch_up=said.catch_up, suspended=its.suspended, next_ms=next_ms, last_ms=its.last_ms, author=said.author,
-        problem=problem,
+        name=said.name, job=scheduled(its), cron=said.cron, every_s=said.every_ms / 1000, at_ms=said.at_ms,
+        zone=said.zone, catch_up=said.catch_up, suspended=its.suspended, next_ms=next_ms, last_ms=its.last_ms,
+        author=said.author, problem=problem,
     )  # fmt: skip
+
+
+def scheduled(its: Schedule) -> NewJob:
+    """The job that each tick adds."""
+    said = its.message
+    return NewJob.of(said.topic, decoded(said.payload), said.options or JobOptions(job=0))
 
 
 def coming_ticks(its: Schedule, now_ms: int) -> Iterator[int]:

@@ -16,6 +16,7 @@ from callboard.board.member.topology_view import TopologyView
 from callboard.board.timers.timers import Timers
 from callboard.door import jobs as jobs_door
 from callboard.door import schedules as door
+from callboard.door.names import meant
 from callboard.errors import RequestRefused, Undecodable
 from callboard.messages.jobs.job_messages import ScheduleCommandMessage, ScheduleMessage
 
@@ -101,12 +102,18 @@ class Scheduling(JobMethods):
         Raises ``RequestRefused`` if there is no such schedule, or what it needs is unknown here.
         """
         jobs_door.asked(schedule=name, limit=limit)
-        if (its := (await self._read()).jobs.schedules.get(name)) is None:
-            raise no_schedule(name)
+        its = await self._schedule(name)
         try:
             return tuple(islice(coming_ticks(its, self._board.now_ns() // NS_PER_MS), limit))
         except ValueError as error:
             raise RequestRefused(f"schedule {name!r} has no ticks: {error}") from error
+
+    async def _schedule(self, name: str) -> Schedule:
+        """The schedule. Raises ``RequestRefused`` if there is none of this name."""
+        schedules = (await self._read()).jobs.schedules
+        if (found := schedules.get(name)) is None:
+            raise no_schedule(name, [each.message.name for each in schedules])
+        return found
 
     async def unschedule(self, name: str, reason: str = "", author: str = "") -> bool:
         """Remove the schedule; jobs that it has added stay. Returns whether there was one."""
@@ -135,6 +142,7 @@ class Scheduling(JobMethods):
         return not await self._append(ScheduleCommandMessage(**command, **taken), taken["author"])
 
 
-def no_schedule(name: str) -> RequestRefused:
-    """The error for a schedule that there is not."""
-    return RequestRefused(f"there is no schedule {name!r}; see `callboard schedules`", code="not_found")
+def no_schedule(name: str, known: Iterable[str]) -> RequestRefused:
+    """The error for a name that no schedule has."""
+    then = meant(name, known, "see `callboard schedules`")
+    return RequestRefused(f"there is no schedule {name!r}; {then}", code="not_found")
