@@ -214,6 +214,8 @@ def test_what_a_function_has_left_behind_is_not_taken_for_the_next_job(tmp_path:
         for _ in range(20):
             found = await ended(jobs, "who")
             assert (found.state, found.progress.log if found.progress else ()) == (JobState.SUCCEEDED, ())
+        job = await jobs.add("report", str(tmp_path / "go on"), retries=1)
+        await until(jobs, job.id, lambda found: found.progress and found.progress.log == ("half",))
         (tmp_path / "go on").touch()
 
     work(tmp_path, scenario)
