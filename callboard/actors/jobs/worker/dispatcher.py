@@ -36,7 +36,10 @@ from callboard.messages.jobs.limits import check_message
 from callboard.messages.reading import Problem, Unread, read
 from callboard.messages.record import Record
 
-ENSURE, DUE, LEASE, WATCH, FETCH = "ensure", "due", "lease", "watch", "fetch"
+ENSURE, DUE, LEASE, WATCH, FETCH, GAP = "ensure", "due", "lease", "watch", "fetch", "gap"
+
+GAP_S = 60.0
+"""After this, a topic without its beginning may have a snapshot: the dispatcher goes on if it had read all."""
 
 NS_PER_MS = 1_000_000
 
@@ -53,8 +56,9 @@ class Dispatcher:
     Sends: Work and Noted, to the service.
     Stores: nothing but leases, the jobs of schedules and snapshots; creates and trims the job topic.
     Timers: "due", when the next waiting job is due, or the next tick of a schedule; "lease", after an append failed;
-        "watch", for the question; "fetch", after the reading of payloads failed; the follower's.
-    Gives up: when the topic was trimmed and has no snapshot, or has a record that is too new, with the problem in Work.
+        "watch", for the question; "fetch", after the reading of payloads failed; "gap", to look for a snapshot again;
+        the follower's.
+    Gives up: when a record is too new, or was removed that a job needs, with the problem in Work.
     """
 
     def __init__(self, settings: WorkerSettings, rng: Random) -> None:
@@ -96,8 +100,8 @@ class Dispatcher:
                 yield from self._answer(
                     Work(problem=self._problem, detail=self._detail, stranger=self._is_stranger(self._asked[1].worker))
                 )
-            case Tick("fetch" | "lease" as key):
-                self._retry(key)
+            case Tick("fetch" | "lease" | "gap" as key):
+                yield from self._retry(key)
             case Stopping():
                 yield Stopped()
                 return
@@ -111,11 +115,14 @@ class Dispatcher:
     def _knows_all(self) -> bool:
         return self._follower.caught_up and not self._problem
 
-    def _retry(self, key: str) -> None:
+    def _retry(self, key: str) -> Iterable[Effect]:
         if key == LEASE:
             self._dispatching.retry()
-        else:
+        elif key == FETCH:
             self._fetching = -1
+        else:
+            self._stop("", "")
+            yield from self._follower.again()
 
     def _failed(self, effect: EnsureTopic | ReadLog | Append | TrimTopic, error: CallboardError) -> Iterable[Effect]:
         if isinstance(effect, TrimTopic):
@@ -141,6 +148,7 @@ class Dispatcher:
                     self._see(record, now)
             case Gap(detail):
                 self._stop("gap", detail)
+                yield After(GAP, GAP_S)
             case Unavailable(reason):
                 self._detail = reason
         if not self._problem:

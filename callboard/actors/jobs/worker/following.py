@@ -64,6 +64,11 @@ class JobFollower:
         """The incarnation of the topic."""
         return self._follower.log_id
 
+    def again(self) -> tuple[Effect, ...]:
+        """The effects that look for a snapshot once more, after ``Gap``."""
+        self._begin()
+        return self.start()
+
     def start(self) -> tuple[Effect, ...]:
         """The effects that begin reading."""
         return self._follower.start()
@@ -73,8 +78,7 @@ class JobFollower:
         news, effects = self._follower.handle(message)
         match news:
             case OutOfRange(expected, bounds) if expected < bounds.first:
-                self._begin()
-                return None, self.start()
+                return None, self.again()
             case OutOfRange() | Replaced():  # it ends before what was read, as an older copy does, or is another one
                 was = news.log_id if isinstance(news, Replaced) else self.log_id
                 self._begin()

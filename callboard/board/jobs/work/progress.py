@@ -23,6 +23,8 @@ class ProgressReports:
     def __init__(self, say: Callable[[WorkerReport], Awaitable[None]], worker: Callable[[], str]) -> None:
         self._say, self._worker = say, worker
         self._new: dict[RunningJob, None] = {}
+        self.leased = asyncio.Event()
+        """Set when the worker gets a job, until it has none."""
         self.now_s = time.monotonic
 
     def note(self, job: RunningJob) -> None:
@@ -34,12 +36,15 @@ class ProgressReports:
         """Report on these jobs every second."""
         self.now_s = asyncio.get_running_loop().time
         while True:
+            await self.leased.wait()
             await asyncio.sleep(EVERY_S)
             latest_s = self.now_s() - EVERY_S
             for job in known.values():
                 if 0 < job.begun_s <= latest_s and not job.is_reported:
                     self.note(job)
             await self.tell(tuple(self._new))
+            if not known:
+                self.leased.clear()
 
     async def tell(self, jobs: Iterable[RunningJob]) -> None:
         """Report on those of the jobs that have something to report, until the log has it."""

@@ -43,6 +43,7 @@ class Slots:
         """Run the job when a slot is free, after ``begin``."""
         self.tasks[leased.job] = None
         self._next.append((leased, running))
+        self._progress.leased.set()
 
     def begin(self) -> None:
         """Run the next ones, as far as there are free slots."""

@@ -10,14 +10,29 @@ from random import Random
 
 import pytest
 
-from callboard.actors.core.decision import After, Done, Effect, Failed, Note, Perform, Tick
+from callboard.actors.core.decision import (
+    After,
+    Done,
+    Effect,
+    Failed,
+    Input,
+    Moment,
+    Note,
+    Origin,
+    Perform,
+    Reply,
+    Started,
+    Tick,
+)
 from callboard.actors.core.effects import ReadLog
 from callboard.actors.core.follower import Delivered
 from callboard.actors.jobs.jobs import At, Jobs
 from callboard.actors.jobs.rules.reducer import apply
 from callboard.actors.jobs.snapshots import search, taking
 from callboard.actors.jobs.snapshots.taking import parts
+from callboard.actors.jobs.worker.dispatcher import Dispatcher
 from callboard.actors.jobs.worker.following import Begun, Gap, JobFollower
+from callboard.actors.jobs.worker.settings import WorkerSettings
 from callboard.actors.worlds.world import AgentWorld
 from callboard.backends.log import Log, Retention
 from callboard.backends.logs.memory import MemoryLog
@@ -25,6 +40,7 @@ from callboard.board.jobs.reading import JobReading
 from callboard.errors import CallboardError, OffsetOutOfRange
 from callboard.messages.event import Event, replaced
 from callboard.messages.headers import new_record
+from callboard.messages.jobs.job_mail import WatchWork, Work
 from callboard.messages.jobs.job_messages import JOB_MESSAGES, JobsAddedMessage, JobsSnapshotMessage
 from callboard.messages.jobs.limits import check_message
 from callboard.messages.reading import Unread, read
@@ -224,6 +240,40 @@ def test_a_topic_that_was_trimmed_without_a_snapshot_is_not_guessed(play: Callab
             await jobs_of(topic, reader)
 
     play(test)
+
+
+def test_a_worker_that_has_met_a_gap_looks_for_a_snapshot_again() -> None:
+    async def test() -> None:
+        topic = await Topic().begin()
+        world = AgentWorld(topic.log, MemoryBlobStore(time.time_ns), Path())
+        dispatcher = Dispatcher(WorkerSettings(topic=TOPIC, instance="w"), Random(1))
+
+        async def said(*inputs: Input) -> list[Effect]:
+            found, left = list[Effect](), [*inputs]
+            while left:
+                effects = list(dispatcher.receive(left.pop(0), Origin("service", 1), Moment(0, 0.0)))
+                found += effects
+                for each in effects:
+                    if isinstance(each, Perform) and not (isinstance(each, ReadLog) and each.wait_s):
+                        left.append(Done(each, await world.perform(each)))
+            return found
+
+        async def problem() -> str:
+            replies = await said(WatchWork(worker="w"), Tick("watch"))
+            [work] = [each.event for each in replies if isinstance(each, Reply) and isinstance(each.event, Work)]
+            return work.problem or ("" if work.stranger else "it does not know")
+
+        await topic.add(20)
+        await topic.trim(10)
+        timers = [each.key for each in await said(Started()) if isinstance(each, After)]
+        assert await problem() == "gap"
+        await said(*map(Tick, timers))
+        assert await problem() == "gap"
+        await topic.say(*await topic.snapshot())
+        await said(*map(Tick, timers))
+        assert await problem() == ""
+
+    asyncio.run(test())
 
 
 def test_what_is_behind_the_end_of_an_older_copy_is_forgotten(play: Callable[[Test], None]) -> None:
