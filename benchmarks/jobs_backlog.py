@@ -1,6 +1,6 @@
 """What does a large backlog of jobs cost those who begin to read it, and those who take over?
 
-Usage: ``python benchmarks/jobs_backlog.py [--quick]``, 10 minutes. Topics in SQLite have up to a million jobs that
+Usage: ``python benchmarks/jobs_backlog.py [--quick]``, 4 minutes. Topics in SQLite have up to a million jobs that
 wait, or that have ended. Measured are: a newcomer that reads the whole topic, and one that begins with a snapshot; the
 longest pause that a part of this costs the dispatcher; the memory of a job; and the time from ``kill -9`` of the
 dispatcher until the next one has started a job.
@@ -12,9 +12,13 @@ import sys
 import tempfile
 import time
 import tracemalloc
-from collections.abc import Iterator
+from collections.abc import Awaitable, Callable, Iterator
+from itertools import cycle
 from pathlib import Path
+from random import Random
+from typing import Any
 
+from queue_cache import filled, held_page_ms, views_per_s
 from report import Report, quick
 
 from callboard import Callboard, Job, RunningJob
@@ -36,10 +40,10 @@ from callboard.messages.topics import job_topic
 
 TOPIC = job_topic()
 PAYLOAD = b'{"order": 123456789, "to": "someone@example.org", "template": "thank-you", "language": "en"}'
-NOW_NS = time.time_ns()
+NOW_MS = time.time_ns() // 1_000_000
 """When all records were appended."""
 
-ROUNDS = 5
+ROUNDS = 3
 PATIENCE_S = 120.0
 BACKLOGS = (1000, 100_000, 1_000_000)
 PROFILE = "fast"
@@ -66,16 +70,20 @@ def history(many: int) -> Iterator[Event]:
         at = 3 + 3 * number
         jobs = tuple(job_id(at, place) for place in range(BATCH_MAX))
         yield added(number)
-        yield JobsLeasedMessage(**by, workers=("w1",), worker_of=(0,) * BATCH_MAX, jobs=jobs, read_to=at)
+        yield JobsLeasedMessage(**by, workers=("w1",), worker_of=(0,) * BATCH_MAX, jobs=jobs, read_to=at,
+                                read_ms=NOW_MS)  # fmt: skip
         many_zeros = (0,) * BATCH_MAX
         yield JobsEndedMessage(
-            worker="w1", jobs=jobs, leases=(At(at + 1, NOW_NS // 1_000_000).lease,) * BATCH_MAX, outcomes=many_zeros,
+            worker="w1",
+            jobs=jobs,
+            leases=(At(at + 1, NOW_MS).lease,) * BATCH_MAX,
+            outcomes=many_zeros,
             run_ms=many_zeros,
         )
 
 
 async def fill(folder: Path, messages: Iterator[Event]) -> None:
-    log = SqliteLog(folder / "board.db", lambda: NOW_NS)
+    log = SqliteLog(folder / "board.db", lambda: NOW_MS * 1_000_000)
     await log.ensure(TOPIC)
     for message in messages:
         await log.append(TOPIC, [new_record(message, record_id="", time_ns=0, producer="bench")])
@@ -124,8 +132,38 @@ async def newcomers(report: Report, what: str, messages: Iterator[Event], many: 
         del reading
         report.row(f"longest pause for a part of a snapshot of {many:,} that {what}", [max(took)], unit="ms",
                    note=f"{len(took)} parts, {sum(took):.0f} ms in all; goal below 100")  # fmt: skip
+        await questions(report, folder, what, many)
         begun = [(await known(folder))[0] for _ in range(ROUNDS)]
         report.row(f"newcomer, {many:,} jobs that {what}, from a snapshot", begun, unit="s", note="less is better")
+
+
+async def questions(report: Report, folder: Path, what: str, many: int) -> None:
+    """What a board answers that has read the topic, beside the queue of as many packages in a publisher's memory."""
+    packages, states = filled(many), ("queued" if what == "wait" else "history")
+    async with Callboard("sqlite:///./board.db", blobs="./blobs", base=folder) as board:
+        jobs = board.jobs
+        offsets = cycle(Random(1).choices(range(2, many // BATCH_MAX), k=100))
+        every = 1 if what == "wait" else 3
+        asked: dict[str, tuple[Callable[[], Awaitable[Any]], Callable[[], float] | None]] = {
+            "a page of 100": (
+                lambda: jobs.find(states, after=job_id(3 + every * (next(offsets) - 2), 7)),
+                lambda: held_page_ms(packages, many),
+            ),
+            "counts of the queues": (jobs.queues, lambda: 1000 / views_per_s(packages, many)),
+            "counts by topic and worker": (jobs.statistics, None),
+            "a page by payload, 10,000 jobs looked at": (lambda: jobs.find(states, where={"order": 1}), None),
+        }
+        [queue] = await jobs.queues()  # reads the topic
+        assert many == (queue.queued if what == "wait" else queue.ended), "the records are as the rules demand"
+        for question, (ask, of_packages) in asked.items():
+            took, theirs = list[float](), list[float]()
+            for _ in range(ROUNDS):
+                begun = time.perf_counter()
+                await ask()
+                took.append((time.perf_counter() - begun) * 1000)
+                theirs += [of_packages()] if of_packages else []
+            report.row(f"{question}, {many:,} jobs that {what}", took, theirs, unit="ms", note="less is better",
+                       peer_name="a queue of packages in memory" if theirs else "")  # fmt: skip
 
 
 async def work(folder: Path, instance: str) -> None:

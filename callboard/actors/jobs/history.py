@@ -1,8 +1,11 @@
 """When jobs that have ended are forgotten."""
 
 from array import array
-from collections.abc import Callable
+from bisect import bisect_left, bisect_right
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from heapq import merge
+from itertools import groupby
 
 COMPACT_MIN = 1000
 """Forgotten entries at the front that are not worth a copy of the rest."""
@@ -35,6 +38,12 @@ class History:
         """These jobs have ended one after another."""
         self._kept.setdefault(keep_ms, _Kept()).jobs.extend(jobs)
 
+    def by_end(self, ended_at: Callable[[int], int], last: int, *, newest: bool) -> Iterator[tuple[int, int]]:
+        """The jobs in the order of their ends, each behind the offset of the record that ended it; in a record, by id.
+        They begin with those of the record at ``last``, unless that is -1. ``ended_at`` is -1 for a forgotten job.
+        """
+        return merge(*(_by_end(its, ended_at, last, newest=newest) for its in self._kept.values()), reverse=newest)
+
     def expired(self, now_ms: int, ended_ms: Callable[[int], int | None], most: int) -> tuple[int, ...]:
         """The jobs whose time is over, ``most`` at most; they stay until ``ended_ms`` knows them no more."""
         found = list[int]()
@@ -51,3 +60,19 @@ class History:
                 if at_ms is not None:
                     found.append(job)
         return tuple(found)
+
+
+def _by_end(its: _Kept, ended_at: Callable[[int], int], last: int, *, newest: bool) -> Iterator[tuple[int, int]]:
+    places = range(its.gone, len(its.jobs))
+
+    def at(place: int) -> int:
+        """When the first job from this place on ended that is not forgotten; after ``last`` if all are."""
+        ends = (ended_at(its.jobs[each]) for each in range(place, places.stop))
+        return next((end for end in ends if end >= 0), last + 1)
+
+    if last >= 0:
+        places = places[: bisect_right(places, last, key=at)] if newest else places[bisect_left(places, last, key=at) :]
+    jobs = map(its.jobs.__getitem__, reversed(places) if newest else places)
+    known = ((end, job) for job in jobs if (end := ended_at(job)) >= 0)
+    for _, ended in groupby(known, lambda each: each[0]):  # in a record, they are in any order
+        yield from sorted(ended, reverse=newest)

@@ -196,6 +196,11 @@ class Jobs:
         row = self.table.find(job)
         return self.table.since_ms[row] if row >= 0 else None
 
+    def ended_at(self, job: int) -> int:
+        """The offset of the record that ended the job; -1 if it is not known any more."""
+        row = self.table.find(job)
+        return self.table.ended_at[row] if row >= 0 else -1
+
     def reconfigured(self) -> None:
         """Topics may belong to other queues than before."""
         self._queue_of.clear()

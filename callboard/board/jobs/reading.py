@@ -4,7 +4,7 @@ import asyncio
 from collections import Counter
 from collections.abc import Collection, Iterable
 from dataclasses import replace
-from heapq import nlargest, nsmallest
+from heapq import merge
 from itertools import islice
 
 from callboard.actors.core.effects import TopicBounds
@@ -155,11 +155,15 @@ class JobReading:
             raise RequestRefused(
                 f"job {after} is forgotten, with which the page before ended; begin with the first page"
             )
-        ends = ((table.ended_at[row], table.ids[row]) for row in table.having(states) if table.topics[row] in topics)
+        last = (table.ended_at[begin] if after >= 0 else -1), after
+        ends = self.jobs.history.by_end(self.jobs.ended_at, last[0], newest=newest)
+        if unended := [state for state in states if not state.is_final]:
+            ends = merge(ends, ((0, table.ids[row]) for row in table.having(unended, newest=newest)), reverse=newest)
         if after >= 0:
-            last = table.ended_at[begin], after
             ends = (each for each in ends if (each < last if newest else each > last))
-        return [job for _, job in (nlargest if newest else nsmallest)(most, ends)]
+        rows = ((job, table.find(job)) for _, job in ends)
+        found = (job for job, row in rows if table.states[row] in states and table.topics[row] in topics)
+        return list(islice(found, most))
 
     def summary(self, job: int) -> Job | None:
         """The job, without what only its records have; None for an unknown one."""

@@ -253,9 +253,8 @@ def test_a_worker_that_has_met_a_gap_looks_for_a_snapshot_again() -> None:
             while left:
                 effects = list(dispatcher.receive(left.pop(0), Origin("service", 1), Moment(0, 0.0)))
                 found += effects
-                for each in effects:
-                    if isinstance(each, Perform) and not (isinstance(each, ReadLog) and each.wait_s):
-                        left.append(Done(each, await world.perform(each)))
+                io = [each for each in effects if isinstance(each, Perform)]
+                left += [Done(each, await world.perform(each)) for each in io if not getattr(each, "wait_s", 0)]
             return found
 
         async def problem() -> str:

@@ -95,6 +95,9 @@ def test_open_jobs_are_listed_by_age_and_ended_ones_by_their_end_either_way_roun
         assert await pages("history", newest=False) == by_end
         assert await pages("history", order="added", newest=False) == sorted(by_end)
         assert await pages("open", "history") == added
+        by_both = [added[2], added[4], *by_end]
+        assert await pages("open", "history", order="ended", newest=False) == by_both
+        assert await pages("open", "history", order="ended", newest=True) == by_both[::-1]
         with pytest.raises(RequestRefused, match="limit is 0"):
             await jobs.find(limit=0)
         await jobs.forget(by_end[-1])
