@@ -42,7 +42,8 @@ class Listener:
                     failures = 0
                     await self._listen(connection)
             except (CallboardError, asyncpg.PostgresError) as error:  # waiters poll until it works again
-                get_logger().warning("listener.failed", server=self._server.name, error=str(error), failures=failures)
+                if not failures:  # an outage is told once
+                    get_logger().warning("listener.failed", server=self._server.name, error=str(error))
             await asyncio.sleep(PAUSES_S[min(failures, len(PAUSES_S) - 1)])
             failures += 1
 

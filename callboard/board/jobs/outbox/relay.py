@@ -143,7 +143,8 @@ class Outbox:
                         failures = 0
                         await table.news(POLL_S)
             except CallboardError as error:
-                get_logger().warning("outbox.failed", server=self._server.name, error=str(error), failures=failures)
+                if not failures:  # an outage is told once
+                    get_logger().warning("outbox.failed", server=self._server.name, error=str(error))
             await asyncio.sleep(PAUSES_S[min(failures, len(PAUSES_S) - 1)])
             failures += 1
 
