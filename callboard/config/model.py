@@ -28,7 +28,7 @@ from callboard.door.rules import Unfit, pattern
 from callboard.errors import ConfigError, RequestRefused
 from callboard.messages.distribution.package_event import EVENTS, KINDS
 from callboard.messages.distribution.topic_messages import ANNOUNCE_S_MAX
-from callboard.messages.jobs.limits import CONTEXT_NAMES_MAX, SLOTS_MAX
+from callboard.messages.jobs.limits import SLOTS_MAX
 from callboard.messages.topics import PREFIX
 from callboard.messages.topology.limits import COUNT_MAX, TAGS_MAX
 
@@ -323,7 +323,7 @@ class Config(Section):
         repr=False,
         description="the database with jobs that `run outbox` adds to the log: postgresql://...; see outbox.md",
     )
-    job_context: Annotated[Names, Field(max_length=CONTEXT_NAMES_MAX)] = Field(
+    job_context: Names = Field(
         default=(), description="names of structlog's context that go with the jobs that a service adds; see jobs.md"
     )
     prefix: str = Field(default=PREFIX, description="the prefix of the log's topic names")

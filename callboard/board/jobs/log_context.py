@@ -30,8 +30,7 @@ def contexts(given: Sequence[Mapping[str, str] | None]) -> tuple[tuple[JobContex
 
 def bind(job: RunningJob) -> None:
     """Bind the job and its context in what the present task or thread logs, if the service uses structlog."""
-    structlog = sys.modules.get("structlog")
-    if structlog is not None and structlog.is_configured():  # it takes 3 µs, which nobody else would see
+    if "structlog" in sys.modules:  # it takes 3 µs, and nobody else would see it
         from structlog.contextvars import bind_contextvars
 
         bind_contextvars(**{**job.context, "job": job.id, "topic": job.topic, "attempt": job.attempt})

@@ -6,7 +6,6 @@ import structlog
 
 from callboard import JobRegistry
 
-structlog.configure(processors=[structlog.contextvars.merge_contextvars, structlog.processors.JSONRenderer()])
 jobs = JobRegistry()
 
 

@@ -11,16 +11,15 @@ from structlog.contextvars import bound_contextvars, get_contextvars
 
 from callboard import Callboard, CallboardError, NewJob, RetryJob, RunningJob
 from callboard import sync as blocking
+from tests.unit.board.jobs.logs.in_process import jobs
 
 DEADLINE_S = 30.0
 NAMES = ("request_id", "traceparent", "count")
 
 
 @pytest.fixture(autouse=True)
-def configured() -> Iterator[None]:
-    structlog.configure(processors=[structlog.contextvars.merge_contextvars, structlog.processors.JSONRenderer()])
+def nothing_is_left() -> Iterator[None]:
     yield
-    structlog.reset_defaults()
     structlog.contextvars.clear_contextvars()
 
 
@@ -81,8 +80,6 @@ def test_the_named_context_is_bound_with_the_job_and_nothing_else_is(tmp_path: P
 
 
 def test_a_function_in_a_process_of_its_own_has_the_context(tmp_path: Path) -> None:
-    from tests.unit.board.jobs.logs.in_process import jobs  # sets structlog up
-
     async def within() -> None:
         board = Callboard("memory:", base=tmp_path, job_context=NAMES)
         async with asyncio.timeout(DEADLINE_S), board, board.jobs.worker(jobs, slots=1):
