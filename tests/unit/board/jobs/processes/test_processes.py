@@ -44,6 +44,10 @@ def descriptors() -> int:
     return len(list(Path("/proc/self/fd").iterdir()))
 
 
+def oom_score(process: int) -> int:
+    return int(Path(f"/proc/{process}/oom_score_adj").read_text())
+
+
 async def ended(jobs: BoardJobs, topic: str, payload: object = None, **options: Any) -> Job:
     return await jobs.wait((await jobs.add(topic, payload, **options)).id)
 
@@ -72,6 +76,7 @@ def test_functions_run_one_after_another_in_the_main_thread_of_a_process_that_en
         seen.extend([(await ended(jobs, "who")).result for _ in range(3)])
         assert (await ended(jobs, "send", functions.Mail(to="ann"))).result == {"to": "ann send 1"}
         assert "validation error for Mail" in (await ended(jobs, "send", {"of": "ann"})).message
+        assert oom_score(seen[0][0]) > oom_score(os.getpid()), "it is killed first when memory runs out"
 
     work(tmp_path, scenario)
     assert seen == [[seen[0][0], os.getpid(), True]] * 3
