@@ -61,7 +61,7 @@ async def _leaks(right: Any, self: Slots, leased: LeasedJob, its: RunningJob) ->
 
 BUGS = (
     Patch("a worker forgets what it has reported", Worker, "_say", _forgetful),
-    Patch("what is to end later ends at once", running, "_finished", _at_once),
+    Patch("what is to end later ends at once", running, "finished", _at_once),
     Patch("jobs that are stopped keep their slots", Slots, "_run", _leaks),
     Patch("a worker tells of the cluster once", worker_module, "WAIT_MS", lambda _: 10**9),
     Patch("a worker keeps what was taken from it", Worker, "_take", _keeps_running),
