@@ -23,6 +23,7 @@ from callboard.backends.postgres.server import Connection, Server
 from callboard.board.jobs.outbox import relay
 from callboard.messages.topics import job_topic
 from tests.e2e.conftest import DEADLINE_S
+from tests.unit.board.member.test_interruptions import cancelled_after
 
 Scenario = Callable[[BoardJobs, Connection], Awaitable[None]]
 
@@ -396,6 +397,28 @@ def test_what_may_be_on_another_log_is_set_aside(postgres_url: str, tmp_path: Pa
             state = await other.jobs.outbox(postgres_url).state()
         assert (state.waiting, state.set_aside) == (0, 1)
         assert "another log" in state.problem
+
+    run(postgres_url, tmp_path, scenario)
+
+
+def test_a_relay_that_is_cancelled_at_any_point_leaves_the_outbox_to_the_next_one(
+    postgres_url: str, tmp_path: Path
+) -> None:
+    def relays() -> list[str]:
+        return [task.get_name() for task in asyncio.all_tasks() if task.get_name() == "callboard-outbox"]
+
+    async def scenario(jobs: BoardJobs, caller: Connection) -> None:
+        in_time, steps = True, 0
+        while in_time:
+            outbox = jobs.outbox(postgres_url)
+            in_time = await cancelled_after(steps, asyncio.create_task(outbox.start()))
+            await cancelled_after(steps % 3, asyncio.create_task(outbox.stop()))
+            await outbox.stop()
+            assert relays() == [], steps
+            steps = steps + 1 if steps < 20 else 4 * steps
+        async with caller.transaction():
+            await jobs.add_within(caller, "a", "after")
+        assert await relayed(jobs, postgres_url, caller) == ["after"], "a connection that was left has the lock"
 
     run(postgres_url, tmp_path, scenario)
 

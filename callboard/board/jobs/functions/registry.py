@@ -103,6 +103,8 @@ class JobRegistry(Mapping[str, Callable[..., Any]]):
             raise ConfigError(f"the job {topic!r} is defined twice; give one of them another topic")
 
         def define(function: Callable[..., Any]) -> DefinedJob[Any, ..., Any]:
+            if isinstance(function, DefinedJob):  # it has another topic, too
+                function = function.function
             defined = DefinedJob[Any, ..., Any](topic, function, options, process=process)
             self._functions[topic] = defined
             return defined

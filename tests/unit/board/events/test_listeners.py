@@ -18,6 +18,7 @@ from callboard.board.events.listeners import examine_listeners
 from callboard.errors import LogUnavailable
 from callboard.messages.topics import broadcast_topic, listener_topic
 from tests.unit.board.events.test_events import numbers, run, take
+from tests.unit.board.member.test_interruptions import cancelled_after
 
 SOON = Backoff(first_s=0.001, max_s=0.001)
 
@@ -241,5 +242,26 @@ def test_marks_are_few_and_a_summary_replaces_them(tmp_path: Path, monkeypatch: 
         assert [(each.name, each.behind) for each in await one.events.listeners()] == [
             ("busy", 0), ("listener-0", 90), ("listener-1", 90), ("listener-2", 90),
         ]  # fmt: skip
+
+    run(tmp_path, scenario)
+
+
+def test_a_listener_that_is_cancelled_at_any_point_leaves_its_events_to_the_next_one(tmp_path: Path) -> None:
+    async def scenario(board: Callboard, other: Callboard) -> None:
+        handled, threads = list[object](), threading.active_count()
+
+        async def listen() -> None:
+            async with board.events.listen("a", name="n") as listener:
+                await listener.run(lambda event: handled.append(event.properties["n"]))
+
+        async with board.events.listen("a", name="n"):
+            pass
+        for steps in range(60):
+            await other.events.publish("a", {"n": steps})
+            await cancelled_after(steps, asyncio.create_task(listen()))
+        last = asyncio.create_task(listen())
+        await until(lambda: set(handled) == set(range(60)))
+        await ended(last)
+        await until(lambda: threading.active_count() <= threads + 1)
 
     run(tmp_path, scenario)

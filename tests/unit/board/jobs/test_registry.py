@@ -77,6 +77,28 @@ def test_a_defined_job_is_added_and_run_with_the_model_that_its_function_takes(t
     asyncio.run(scenario())
 
 
+def test_a_function_runs_the_jobs_of_all_topics_and_registries_that_it_was_defined_for(tmp_path: Path) -> None:
+    first, second = JobRegistry(), JobRegistry()
+
+    @first.job("greet")
+    @first.job("welcome")
+    @second.job("greet", title="of the second")
+    async def greet(mail: Mail) -> str:
+        return f"hello {mail.to}"
+
+    async def scenario() -> None:
+        async with asyncio.timeout(DEADLINE_S), Callboard("memory:", base=tmp_path) as board:
+            for registry in (first, second):
+                async with board.jobs.worker(registry):
+                    for topic in registry:
+                        job = await board.jobs.add(topic, Mail(to="ann"), retries=0)
+                        assert (await board.jobs.wait(job.id)).result == "hello ann"
+            assert (await greet.add(board, Mail(to="bob"))).topic == "greet"
+        assert await greet(Mail(to="cid")) == "hello cid"
+
+    asyncio.run(scenario())
+
+
 def test_a_payload_that_does_not_fit_the_model_is_refused_when_it_is_added() -> None:
     with pytest.raises(RequestRefused, match=r"does not fit mail/send: 1 validation error for Mail\nto"):
         send.new({"to": None})  # type: ignore[arg-type]  # mypy refuses it, too
