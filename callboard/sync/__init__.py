@@ -13,7 +13,7 @@ from callboard.board import board, publisher, subscriber
 from callboard.sync.cluster import LeaderLease, Member, Topology
 from callboard.sync.events import BoardEvents, Listener
 from callboard.sync.jobs import BoardJobs, Worker
-from callboard.sync.twin import EventLoop, Twin, WithLoop, given, making, waiting
+from callboard.sync.twin import EventLoop, InWith, Twin, WithLoop, given, making, waiting
 
 if TYPE_CHECKING:
     from callboard.board.care.retention_gate import GatePolicy, RetentionGate
@@ -36,7 +36,7 @@ class Publisher(Twin[publisher.Publisher]):
     log = waiting(publisher.Publisher.log)
 
 
-class Subscriber(Twin[subscriber.Subscriber]):
+class Subscriber(InWith[subscriber.Subscriber]):
     """See ``callboard.board.subscriber.Subscriber``. Created by ``Callboard.subscriber``; runs inside ``with``.
 
     If the subscriber ends because of an error, the body of ``with`` is not cancelled, as a thread cannot be. The next
@@ -55,15 +55,6 @@ class Subscriber(Twin[subscriber.Subscriber]):
     def ready(self) -> bool:
         """See ``callboard.board.subscriber.Subscriber.ready``."""
         return self._asynchronous.ready
-
-    def __enter__(self) -> Self:
-        self.start()
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.leave(error)
 
 
 class Callboard(WithLoop[board.Callboard]):

@@ -1,12 +1,11 @@
 """The cluster without an event loop: looking at it, and being a member of it."""
 
 from types import TracebackType
-from typing import Self
 
 from callboard.backends.fence import Token
 from callboard.board.member import leadership, member
 from callboard.board.topology import topology
-from callboard.sync.twin import Twin, iterating, making, on_loop, passing, waiting
+from callboard.sync.twin import InWith, Twin, iterating, making, on_loop, passing, waiting
 
 
 class Topology(Twin[topology.Topology]):
@@ -42,7 +41,7 @@ class LeaderLease(Twin[leadership.LeaderLease]):
         self.release(error)
 
 
-class Member(Twin[member.Member]):
+class Member(InWith[member.Member]):
     """See ``callboard.Member``. Created by ``Callboard.member``; runs inside ``with``.
 
     If the membership ends because of an error, the body of ``with`` is not cancelled; the end of the body raises it.
@@ -68,12 +67,3 @@ class Member(Twin[member.Member]):
     use_remote = on_loop(member.Member.use_remote)
     watch = iterating(member.Member.watch)
     leader_lease = making(LeaderLease, member.Member.leader_lease)
-
-    def __enter__(self) -> Self:
-        self.start()
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.leave(error)
