@@ -27,6 +27,9 @@ Adds = tuple[Callable[[int], Awaitable[None]], Callable[[], Awaitable[None]]]
 class Queue:
     """A job queue; the processes that ``work`` are killed."""
 
+    most = 1_000_000
+    """Jobs that are added for a run: fewer where adding them takes long."""
+
     def __init__(self, url: str, folder: str) -> None:
         self.url, self.folder = url, folder
 
@@ -229,6 +232,8 @@ class OnRedis(Queue):
 
 
 class OfCelery(OnRedis):
+    most = 2000
+
     def setting_up(self, ran: Ran) -> tuple[Any, Callable[[], object]]:
         import celery
 

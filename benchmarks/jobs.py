@@ -1,6 +1,6 @@
 """No-op jobs per second, beside other job queues and the bare statements of the same server.
 
-Usage: ``python benchmarks/jobs.py [--quick]``, 10 minutes. Peers that are not installed are left out: ``pip install
+Usage: ``python benchmarks/jobs.py [--quick]``, 8 minutes. Peers that are not installed are left out: ``pip install
 --group bench`` has those of Python, and ``redis-server`` is looked for on the path.
 
 Jobs wait, then worker processes run them: 50 at a time each, where that can be said. Measured is from the first job to
@@ -38,7 +38,9 @@ from callboard.testing.servers.postgres import postgres_server
 
 ROUNDS, BACKLOG, BATCH, SINGLES = 3, 10_000, 1000, 300
 BACKLOGS, WORKERS = (1000, 10_000, 100_000), (1, 2, 4)
-WINDOW_S = 4.0
+LOADS = {"idle": 20, "1,000 single jobs/s": 1000, "5,000 single jobs/s": 5000}
+MEMORY_JOBS = 50_000
+WINDOW_S = 3.0
 """After that, slow ones are stopped."""
 
 GIVE_UP_S = 60.0
@@ -106,6 +108,7 @@ class Bench:
     def added(self, name: str, many: int, batch: int) -> tuple[Queue, float]:
         """A queue with this many jobs, and how many were added per second; a batch of 0 adds them one by one."""
         queue = self.queue(name)
+        many = min(many, queue.most)
 
         async def add() -> float:
             async with queue.adding() as (some, one):
@@ -136,6 +139,7 @@ class Bench:
     def ran(self, name: str, many: int, workers: int) -> float:
         """Jobs of a backlog that were run per second."""
         queue, _ = self.added(name, many, BATCH)
+        many = min(many, queue.most)
         processes = Processes(queue, workers)
         try:
             processes.wait(lambda: all(processes.ready), GIVE_UP_S)
@@ -166,16 +170,38 @@ async def latency(url: str, folder: str, per_s: float, seconds: float) -> list[f
     async with board, board.jobs.worker({TOPIC: run}, slots=50, instance="w"):
         await board.jobs.wait((await board.jobs.add(TOPIC, time.perf_counter())).id)
         waits.clear()
-        begun, adding = time.perf_counter(), list[asyncio.Task[Any]]()
-        while (at := time.perf_counter() - begun) < seconds:
-            while len(adding) < at * per_s:
-                adding.append(asyncio.create_task(board.jobs.add(TOPIC, time.perf_counter())))
-            await asyncio.sleep(max(0.002, len(adding) / per_s - at))
-        await asyncio.gather(*adding)
-        while len(waits) < len(adding):
+        begun, many = time.perf_counter(), 0
+        async with asyncio.TaskGroup() as adding:
+            while (at := time.perf_counter() - begun) < seconds:
+                while many < at * per_s:
+                    adding.create_task(board.jobs.add(TOPIC, time.perf_counter()))
+                    many += 1
+                await asyncio.sleep(max(0.002, many / per_s - at))
+        while len(waits) < many:
             await news.wait()
             news.clear()
     return sorted(waits)
+
+
+async def in_memory(folder: str, many: int) -> tuple[float, float]:
+    """Jobs of a backlog in memory that this process runs per second, and the processor time of each in microseconds."""
+    left, done = many, asyncio.Event()
+
+    async def run(_: int) -> None:
+        nonlocal left
+        left -= 1
+        if not left:
+            done.set()
+
+    async with Callboard("memory:", base=Path(folder)) as board:
+        await board.jobs.suspend("main")
+        for _ in range(many // BATCH):
+            await board.jobs.add_all([NewJob(topic=TOPIC, payload=number) for number in range(BATCH)])
+        async with board.jobs.worker({TOPIC: run}, slots=50, instance="w"):
+            begun, before = time.perf_counter(), time.process_time()
+            await board.jobs.resume("main")
+            await done.wait()
+            return many / (time.perf_counter() - begun), (time.process_time() - before) / many * 1e6
 
 
 def commit_ms(folder: str) -> float:
@@ -272,10 +298,11 @@ def measure(report: Report, bench: Bench, found: dict[str, str]) -> None:
             peer = figures[OURS] if name != OURS else ()
             report.row(f"{question}: {name}", figures[name], peer, unit="jobs/s", peer_name="callboard" if peer else "",
                        note=note)  # fmt: skip
-    for name in found:
-        for many in BACKLOGS[: 2 if quick() else 3]:
+    for name in (name for name in found if QUEUES[name][1] != "redis"):
+        ours = QUEUES[name][0] is OfCallboard
+        for many in BACKLOGS[: 3 if ours and not quick() else 2]:
             report.point(name, many, bench.ran(name, many, 1), x_name="jobs waiting", y_name="jobs/s, 1 process")
-        for workers in WORKERS:
+        for workers in WORKERS if ours else ():
             figure = bench.ran(name, BACKLOG, workers)
             report.point(f"{name} ", workers, figure, x_name="processes", y_name="jobs/s, 10,000 waiting")
             if name == OURS:
@@ -287,13 +314,16 @@ def measure_ours(report: Report, urls: dict[str, str], folder: str) -> None:
     """Latency, and what is written."""
     count = 1 if quick() else ROUNDS
     for what, url in (("memory", "memory:"), ("SQLite", f"sqlite:///{folder}/l"), ("PostgreSQL", urls["postgres"])):
-        for per_s, load in ((20, "idle"), (1000, "1,000 single jobs/s")):
+        for load, per_s in LOADS.items():
             commits = [commit_ms(folder) for _ in range(count)] if what == "SQLite" else ()
-            waits = [asyncio.run(latency(url, folder, per_s, 2 if quick() else 5)) for _ in range(count)]
+            waits = [asyncio.run(latency(url, folder, per_s, 3)) for _ in range(count)]
             p50, p99 = ([each[math.ceil(len(each) * part) - 1] for each in waits] for part in (0.5, 0.99))
             report.row(f"add to start, {what}, {load}: median", p50, commits, unit="ms", note="in one process",
                        peer_name="bare commit" if commits else "")  # fmt: skip
             report.row(f"add to start, {what}, {load}: 99%", p99, unit="ms", note="goal 50")
+    ran = [asyncio.run(in_memory(folder, MEMORY_JOBS)) for _ in range(count)]
+    note = f"goal 30,000; {statistics.median(cpu_us for _, cpu_us in ran):.0f} us CPU a job"
+    report.row(f"run {MEMORY_JOBS:,} waiting, memory", [per_s for per_s, _ in ran], unit="jobs/s", note=note)
     for batch in (BATCH, 1):
         per_job = asyncio.run(records_per_job("memory:", folder, BATCH * 5 if batch > 1 else 100, batch))
         report.row(f"records per job, added {batch} at a time", [per_job], unit="records", note="goal 3")
