@@ -94,9 +94,6 @@ def plan(seed: int) -> JobsPlan:
         at_s, jump_s = rng.uniform(CHAOS_S / 4, CHAOS_S), rng.choice([-200.0, -20.0, -3.0, 3.0, 20.0, 200.0])
         kept = rng.choice([1.0, 0.9, 0.5, 0.0])
         skew = Strike(at_s, verb, rng.choice("xyz"), jump_s)
-        if verb == "exchange":  # while the dispatcher says what to start
-            acts += [Strike(at_s - 0.5, "slow", name, 3.0) for name in "xyz"]
-            acts += [_add(rng, at_s - 1.0, ""), _add(rng, at_s + 0.1, "")]
         acts.append(skew if verb == "skew" else Trouble(at_s, verb, kept if verb == "exchange" else jump_s))
     return JobsPlan(seed, tuple(sorted(acts, key=lambda act: act.at_s)), {}, called=called,
                     snapshots=rng.random() < SNAPSHOTS)  # fmt: skip
