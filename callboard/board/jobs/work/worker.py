@@ -25,6 +25,7 @@ from callboard.logger import get_logger
 from callboard.messages.jobs.job_mail import TellCluster, WatchWork, Work, WorkerReport
 from callboard.messages.jobs.job_messages import Outcome, WorkerGoneMessage, WorkerMessage
 from callboard.messages.topics import job_topic
+from callboard.messages.topology.member_mail import MemberProblem
 
 WAIT_MS = 5000
 """How long a question for work may wait."""
@@ -47,10 +48,8 @@ class Worker:
         deny: tuple[str, ...] = (), tags: tuple[str, ...] = (),
     ) -> None:  # fmt: skip
         self._board, self._member, self._handlers = board, member, handlers
-        self._drain_s = drain_s
-        self._deny, self._tags = deny, tags
-        self._known: dict[int, RunningJob] = {}
-        """The jobs that it has leased, until their end was read back."""
+        self._drain_s, self._deny, self._tags = drain_s, deny, tags
+        self._known: dict[int, RunningJob] = {}  # until their end was read back
         self._ended = Outcomes()
         self._revoked = asyncio.Event()
         self._progress = ProgressReports(self._say, lambda: self._incarnation)
@@ -72,7 +71,7 @@ class Worker:
         except BaseException:
             await self._member.stop()
             raise
-        self._stopping = False
+        self._stopping, self._serves, self._serving = False, "", asyncio.Event()
         work = (self._follow_cluster(), self._take_work(), self._report(), self._progress.follow(self._known))
         self._work = [asyncio.create_task(each) for each in work]
         for task in self._work:
@@ -90,16 +89,21 @@ class Worker:
         return self._attendance.settings.incarnation
 
     async def _follow_cluster(self) -> None:
-        """Tell the agent about the cluster when it has changed, and once in a while, as its dispatcher may have
-        restarted; and the cluster about this worker in each of its incarnations.
+        """Tell the agent about the cluster, again and again, as its dispatcher may have restarted; and the cluster
+        about this worker in each of its incarnations, which then ``_serves``.
         """
-        announced = ""
         while True:
             attendance = self._attendance
             changed, view = attendance.changed, attendance.cluster.view
+            if self._serves and (attendance.news.problem == MemberProblem.EVICTED or self._serves != self._incarnation):
+                self._serves = ""  # others run its jobs from now on
+                self._serving.clear()
+                self._revoke(tuple(self._known))
+                continue
             if view is not None and view.local is not None and view.local.incarnation == self._incarnation:
-                if announced != view.local.incarnation:
-                    announced = view.local.incarnation
+                if not self._serves:
+                    self._serves = self._incarnation
+                    self._serving.set()
                     await self._announce()
                 news = TellCluster(
                     cluster_log=view.log_id, epoch=view.epoch, incarnation=self._incarnation,
@@ -107,9 +111,6 @@ class Worker:
                 )  # fmt: skip
                 with suppress(NotAnswered):
                     await self._agent.ask(roles.DISPATCHER, news, ANSWER_S)
-            elif announced:  # it was evicted: others run its jobs from now on
-                announced = ""
-                self._revoke(tuple(self._known))
             with suppress(TimeoutError):
                 async with asyncio.timeout(WAIT_MS / 1000):
                     await changed.wait()
@@ -134,9 +135,10 @@ class Worker:
 
     async def _take_work(self) -> None:
         while True:
+            await self._serving.wait()
             known = tuple(self._known.values())
             question = WatchWork(
-                worker=self._incarnation, known=tuple([its.id for its in known]),
+                worker=self._serves, known=tuple([its.id for its in known]),
                 leases=tuple([its.lease for its in known]), wait_ms=WAIT_MS,
                 stopping=tuple([its.id for its in known if its.is_stopping]),
             )  # fmt: skip
@@ -146,9 +148,10 @@ class Worker:
                 if self._agent.has_ended:
                     raise
                 continue
-            self._take(work)
-            if work.stranger and question.worker == self._incarnation:
-                await self._announce()
+            if question.worker == self._serves:  # else it was evicted meanwhile
+                self._take(work)
+                if work.stranger:
+                    await self._announce()
 
     def _take(self, work: Work) -> None:
         if work.problem:
@@ -183,8 +186,8 @@ class Worker:
             self._end(self._known[job], RETURNED, 0)
 
     async def pause(self) -> None:
-        """Take no more jobs, and give back those that have not begun. Those that run go on; returns when the log has
-        it. The worker stays a member of the cluster.
+        """Take no more jobs, and give back those that have not begun. Those that run go on, and the worker stays in the
+        cluster. Returns when the log has it.
         """
         self._paused = True
         self._give_back()

@@ -3,13 +3,18 @@
 import asyncio
 import logging
 import threading
+from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from callboard import Callboard, JobState, NewJob, RunningJob
+from callboard.backends.logs.passing_log import PassingLog
 from callboard.board.jobs.board_jobs import BoardJobs
+from callboard.board.jobs.work import worker
+from callboard.messages.record import NewRecord
 from tests.unit.board.jobs.test_jobs import no_argument, run
 from tests.unit.board.jobs.test_running import until
 from tests.unit.board.jobs.test_troubles import workers
@@ -93,6 +98,44 @@ def test_an_evicted_worker_cancels_its_jobs_before_it_joins_again(tmp_path: Path
             cluster.cut("one", off=False)
             await cancelled.wait()
             assert (await two.jobs.wait(job.id)).state is JobState.SUCCEEDED
+
+    run_cluster(scenario, tmp_path)
+
+
+@pytest.mark.proves("J63")
+def test_an_evicted_worker_does_not_run_a_job_again_by_its_former_lease(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(worker, "WAIT_MS", 50)  # so that it asks for work while it is evicted
+    leases, again = list[int](), asyncio.Event()
+
+    class LateDismissal(PassingLog):
+        """Delays the record that takes back the jobs of a worker until one has run again, at most for a second."""
+
+        async def append(self, topic: str, records: Sequence[NewRecord]) -> list[int]:
+            if any(dict(record.headers)["type"] == "WorkerGoneMessage" for record in records):
+                with suppress(TimeoutError):
+                    await asyncio.wait_for(again.wait(), 1)
+            return await super().append(topic, records)
+
+    async def hang(_: object, job: RunningJob) -> None:
+        leases.append(job.lease)
+        if len(leases) == 1:
+            await asyncio.Event().wait()
+        again.set()
+
+    async def scenario(cluster: Cluster) -> None:
+        one, two = await cluster.board("one", LateDismissal), await cluster.board("two", LateDismissal)
+        async with (
+            one.jobs.worker({"a": hang}, instance="one", renew_s=0.2),
+            two.jobs.worker({"b": no_argument}, instance="two", renew_s=0.2),
+        ):
+            await workers(two.jobs, {"one", "two"})
+            job = await two.jobs.add("a")
+            await eventually(lambda: len(leases) == 1)
+            assert (await two.topology.evict("one")).accepted
+            assert (await two.jobs.wait(job.id)).state is JobState.SUCCEEDED
+            assert len(leases) == len(set(leases)) == 2
 
     run_cluster(scenario, tmp_path)
 
