@@ -133,6 +133,8 @@ BOARD = [
     ("publishing", {"throttle_at": 1}),
     ("archive", 1),
     ("blobs_for", None),
+    ("job_context", "request_id"),
+    ("job_context", [""]),
 ]
 
 OPTIONS = [

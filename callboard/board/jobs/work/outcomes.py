@@ -1,4 +1,4 @@
-"""How jobs have ended, until that is reported."""
+"""How jobs have ended, until that is read back."""
 
 import asyncio
 from bisect import bisect_right
@@ -16,11 +16,16 @@ Ended = tuple[RunningJob, Ending, int]
 
 
 class Outcomes:
-    """The jobs of a worker that have ended and are not yet reported."""
+    """The jobs of a worker that have ended, until the worker is told that it no longer has them.
+
+    What is reported is on the log, but an older copy of the log may take its place before it is read back.
+    """
 
     def __init__(self) -> None:
         self._ended: list[Ended] = []
         self._some = asyncio.Event()
+        self._reported: dict[int, Ended] = {}
+        self._overdue: dict[int, Ended] = {}
 
     async def some(self) -> None:
         """Wait until there are some."""
@@ -31,6 +36,18 @@ class Outcomes:
         self._ended.append((running, ending, run_ms))
         self._some.set()
 
+    def settle(self, job: int) -> None:
+        """The worker no longer has the job."""
+        self._reported.pop(job, None)
+        self._overdue.pop(job, None)
+
+    def repeat(self) -> None:
+        """Report again what was reported before the last call, and is not settled; repeating does no harm."""
+        self._ended += self._overdue.values()
+        self._overdue, self._reported = self._reported, {}
+        if self._ended:
+            self._some.set()
+
     def take(self, worker: str) -> tuple[tuple[RunningJob, ...], JobsEndedMessage]:
         """The next ones to report, which fit into a record; there must be some."""
         sizes = accumulate([len(ending.result) + len(ending.message) for _, ending, _ in self._ended[:BATCH_MAX]])
@@ -38,6 +55,7 @@ class Outcomes:
         batch, self._ended = self._ended[:many], self._ended[many:]
         if not self._ended:
             self._some.clear()
+        self._reported.update((each[0].id, each) for each in batch)
         running, endings, run_ms = zip(*batch, strict=True)
         ends = filter(None, [ending.at(place) for place, ending in enumerate(endings)])
         return running, JobsEndedMessage(

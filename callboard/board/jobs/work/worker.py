@@ -157,6 +157,8 @@ class Worker:
         if work.problem:
             get_logger().error("worker.blocked", problem=work.problem, reason=work.detail)
         self._revoke(work.revoked)
+        if not (work.leased or work.revoked):  # it has waited for some seconds
+            self._ended.repeat()
         for leased in work.leased:
             running = self._known[leased.job] = RunningJob.of(leased, self._progress)
             self._slots.put(leased, running)
@@ -176,6 +178,7 @@ class Worker:
         """The worker no longer has the jobs."""
         for job in jobs:
             self._known.pop(job, None)
+            self._ended.settle(job)
             if (task := self._tasks.pop(job, None)) is not None:
                 task.cancel()
         self._revoked.set()
@@ -186,9 +189,7 @@ class Worker:
             self._end(self._known[job], RETURNED, 0)
 
     async def pause(self) -> None:
-        """Take no more jobs, and give back those that have not begun. Those that run go on, and the worker stays in the
-        cluster. Returns when the log has it.
-        """
+        """Take no more jobs, and give back those that have not begun; others run on. Returns when the log has it."""
         self._paused = True
         self._give_back()
         await self._announce()
@@ -230,10 +231,8 @@ class Worker:
                 each.result()
 
     async def stop(self) -> None:
-        """Take no more jobs, wait for those that run, give back the others, and leave the cluster.
-
-        If the log does not take that within ``drain_s`` and 10 s, the worker ends without: its jobs are run by others
-        once its membership has lapsed.
+        """Take no more jobs, wait for those that run, give back the others, and leave the cluster. If the log does not
+        take that within ``drain_s`` and 10 s, others run the jobs once the membership has lapsed.
         """
         if not self._work:
             return

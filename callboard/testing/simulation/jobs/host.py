@@ -36,7 +36,7 @@ class Host(FaultyWorld):
         self.lossy = self.skewed_s = self.awake_s = self.blind_s = 0.0
         self.running = 0
         self.changed, self.has_ended = asyncio.Event(), False
-        self.cluster = SimpleNamespace(view=None)
+        self.cluster, self.news = SimpleNamespace(view=None), SimpleNamespace(problem="")
         self.standing = True
         self.attendance = self.settings = self
         self.agent: Agent

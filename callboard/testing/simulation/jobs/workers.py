@@ -21,12 +21,15 @@ from callboard.board.jobs.work.running_job import RunningJob
 from callboard.errors import CancelJob, RequestRefused, RetryJob
 from callboard.messages.record import Record
 from callboard.messages.topics import job_topic
+from callboard.messages.topology.member_mail import MemberProblem
 from callboard.testing.simulation.jobs.acts import Join
 from callboard.testing.simulation.jobs.host import Host, Reader, SimulatedWorker
 
 TOPIC = job_topic()
 LEASE_S = 10.0
 """A worker that is away for longer is no member any more."""
+AGAIN_S = 0.5
+"""After this, one that was evicted joins again."""
 
 
 class Workers:
@@ -129,13 +132,19 @@ class Workers:
 
     def _learn(self, host: Host, view: Any) -> None:
         known = host.cluster.view
-        if known is not None and known.epoch >= view.epoch:
+        if host.news.problem or (known is not None and known.epoch >= view.epoch):
             return
         if any(each.incarnation == host.incarnation for each in view.instances):
             local = SimpleNamespace(incarnation=host.incarnation)
             host.show(SimpleNamespace(**{**vars(view), "local": local}))
         elif known is not None and self.hosts.get(host.instance) is host:  # it was evicted
-            host.incarnation, host.cluster.view = self._new_life(host.instance), None
+            host.news.problem = MemberProblem.EVICTED
+            host.show(None)
+            self.after(AGAIN_S, partial(self._rejoin, host))
+
+    def _rejoin(self, host: Host) -> None:
+        if self.hosts.get(host.instance) is host:
+            host.incarnation, host.news.problem = self._new_life(host.instance), ""
             self._change([*self.order, host.incarnation])
 
     # Strikes.

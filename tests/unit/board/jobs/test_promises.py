@@ -5,10 +5,14 @@ import signal
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
+from typing import cast
 
 import pytest
 
 from callboard import BoardJobs, Callboard, NewJob, RetryJob, RunningJob
+from callboard.board.jobs.work.ending import SUCCEEDED
+from callboard.board.jobs.work.outcomes import Outcomes
 from tests.unit.board.jobs.test_jobs import DEADLINE_S, run
 
 CRASHES = """
@@ -58,3 +62,19 @@ def test_ids_grow_in_the_order_of_adding_and_stay_the_same_through_retries_and_w
         assert sorted(seen) == sorted((job, attempt) for job in ids for attempt in (1, 2))
 
     run(tmp_path, scenario)
+
+
+@pytest.mark.proves("J9")
+def test_an_outcome_is_reported_again_until_it_is_read_back_as_its_record_may_be_lost() -> None:
+    outcomes, job = Outcomes(), cast("RunningJob", SimpleNamespace(id=7, lease=70))
+    outcomes.add(job, SUCCEEDED, 1)
+    first = outcomes.take("w")
+    outcomes.repeat()  # it may have been reported just now
+    assert not outcomes._some.is_set()
+    outcomes.repeat()
+    assert outcomes.take("w") == first
+    outcomes.repeat()
+    outcomes.settle(7)
+    outcomes.repeat()
+    outcomes.repeat()
+    assert not outcomes._some.is_set()
