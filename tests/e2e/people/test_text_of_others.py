@@ -247,6 +247,9 @@ async def write(folder: Path) -> None:
         await log.ensure(job_topic())
         for said in jobs():
             its: Event = said
+            if isinstance(said, JobsLeasedMessage) and said.jobs:
+                [last] = await log.read(job_topic(), 3, 1)
+                its = replaced(said, read_ms=last.time_ns // 1_000_000)
             if isinstance(said, JobsEndedMessage):
                 [leased] = await log.read(job_topic(), 4, 1)
                 its = replaced(said, leases=(At(4, leased.time_ns // 1_000_000).lease,))

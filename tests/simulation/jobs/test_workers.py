@@ -28,7 +28,6 @@ from tests.unit.actors.jobs.plain_jobs import PlainJobs
 KEPT = Path(__file__).with_name("seeds.txt")
 QUICK_BUGS = {
     "a worker forgets what it has reported": range(20),
-    "reports that failed are lost": range(20),
     "there is no order": range(20),
 }
 """Bugs, and seeds that find them. ``callboard simulate --jobs --planted`` hunts for all from the first seed on."""

@@ -66,6 +66,7 @@ def test_a_lease_that_was_lost_is_told_at_the_end_of_the_body(tmp_path: Path) ->
         board.member(instance="a", **QUICK) as first,
         board.member(instance="b", **QUICK) as second,
     ):
+        second.settled()
         first.settled()
         lease = (first if first.is_leader() else second).leader_lease()
         holder, other = (first, "b") if first.is_leader() else (second, "a")

@@ -3,11 +3,8 @@
 from collections.abc import Awaitable
 from typing import Any
 
-from callboard.actors.core.decision import Done, Failed
-from callboard.actors.core.effects import Append
 from callboard.actors.jobs.worker.dispatcher import Dispatcher
 from callboard.actors.jobs.worker.dispatching import Dispatching
-from callboard.actors.jobs.worker.reporter import Reporter
 from callboard.board.jobs.work import running
 from callboard.board.jobs.work import worker as worker_module
 from callboard.board.jobs.work.ending import SUCCEEDED, Ending
@@ -32,12 +29,6 @@ def _blind(right: Any, self: Dispatching, now: Any) -> Any:
 
 def _loses_plans(_: Any, self: Dispatching) -> None:
     self._planned, self._saying, self._offset = [], (), -1
-
-
-def _careless(right: Any, self: Reporter, message: Any, origin: Any, now: Any) -> Any:
-    if isinstance(message, Failed) and isinstance(message.effect, Append):
-        message = Done(message.effect, (1,))
-    return right(self, message, origin, now)
 
 
 def _deaf(right: Any, self: Dispatcher, message: Any, origin: Any, now: Any) -> Any:
@@ -67,6 +58,5 @@ BUGS = (
     Patch("a worker keeps what was taken from it", Worker, "_take", _keeps_running),
     Patch("those that have left are not dismissed", Dispatching, "_messages", _blind),
     Patch("plans that failed are lost", Dispatching, "_end", _loses_plans),
-    Patch("reports that failed are lost", Reporter, "receive", _careless),
     Patch("nothing is ever due", Dispatcher, "receive", _deaf),
 )
