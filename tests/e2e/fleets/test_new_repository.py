@@ -3,6 +3,7 @@
 import asyncio
 import secrets
 import shutil
+import time
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +24,7 @@ from callboard.messages.distribution.topic_messages import (
     Status,
 )
 from callboard.messages.headers import open_record
-from tests.e2e.commands.test_commands import board_in, on_a_loop, publish, until
+from tests.e2e.commands.test_commands import DEADLINE_S, board_in, on_a_loop, publish, until
 from tests.refused import refused
 
 NAMES = ("a", "b", "c", "d")
@@ -52,6 +53,17 @@ async def half_cleared(board: Callboard, folder: Path) -> list[int]:
         assert (cleared.accepted, cleared.packages) == (True, 1)
         await edge.caught_up()
     return offsets
+
+
+async def reported(board: Callboard, instance: str, expected: list[tuple[int, Status]]) -> None:
+    """Wait until ``edge-1`` has sent these statuses: a staged subscriber takes its predecessor's before."""
+    deadline = time.monotonic() + DEADLINE_S
+    while True:
+        mine = [(offset, status) for who, offset, status in (await told(board))["edge-1"] if who == instance]
+        if mine == expected:
+            return
+        assert time.monotonic() < deadline, mine
+        await asyncio.sleep(0.1)
 
 
 def files(folder: Path) -> list[str]:
@@ -85,10 +97,9 @@ async def test_a_new_repository_imports_everything_despite_commands_to_its_prede
             row = await until(board, "edge-1", lambda row: row.lag_packages == 0 and row.state == "idle")
             assert "another repository of this name was paused by ops (works); that is not in force here" in row.reason
             assert "cleared" not in row.reason  # it has that package now
+            await reported(board, row.instance, [(offset, Status.IMPORTED) for offset in offsets])
             async with board.subscriber("edge-2", into="./staged", golden="edge-1") as staged:
                 await staged.caught_up()
-            mine = [(offset, status) for who, offset, status in (await told(board))["edge-1"] if who == row.instance]
-        assert mine == [(offset, Status.IMPORTED) for offset in offsets]
     assert files(tmp_path / "out") == files(tmp_path / "staged") == list(NAMES)
 
 
