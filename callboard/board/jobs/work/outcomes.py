@@ -2,7 +2,7 @@
 
 import asyncio
 from bisect import bisect_right
-from itertools import accumulate
+from itertools import accumulate, islice
 
 from callboard.board.jobs.work.ending import Ending
 from callboard.board.jobs.work.running_job import RunningJob
@@ -22,41 +22,46 @@ class Outcomes:
     """
 
     def __init__(self) -> None:
-        self._ended: list[Ended] = []
+        self._ended: dict[int, Ended] = {}
         self._some = asyncio.Event()
         self._reported: dict[int, Ended] = {}
         self._overdue: dict[int, Ended] = {}
 
     async def some(self) -> None:
         """Wait until there are some."""
-        await self._some.wait()
+        while not self._ended:
+            await self._some.wait()
 
     def add(self, running: RunningJob, ending: Ending, run_ms: int) -> None:
         """The job has ended."""
-        self._ended.append((running, ending, run_ms))
+        self._ended[running.id] = running, ending, run_ms
         self._some.set()
 
     def settle(self, job: int) -> None:
         """The worker no longer has the job."""
-        self._reported.pop(job, None)
-        self._overdue.pop(job, None)
+        for its in (self._ended, self._reported, self._overdue):
+            its.pop(job, None)
+        if not self._ended:
+            self._some.clear()
 
     def repeat(self) -> None:
         """Report again what was reported before the last call, and is not settled; repeating does no harm."""
-        self._ended += self._overdue.values()
+        self._ended |= self._overdue
         self._overdue, self._reported = self._reported, {}
         if self._ended:
             self._some.set()
 
     def take(self, worker: str) -> tuple[tuple[RunningJob, ...], JobsEndedMessage]:
         """The next ones to report, which fit into a record; there must be some."""
-        sizes = accumulate([len(ending.result) + len(ending.message) for _, ending, _ in self._ended[:BATCH_MAX]])
-        many = max(1, bisect_right(list(sizes), RESULTS_BYTES_MAX))
-        batch, self._ended = self._ended[:many], self._ended[many:]
+        next_ones = list(islice(self._ended.items(), BATCH_MAX))
+        sizes = accumulate([len(ending.result) + len(ending.message) for _, (_, ending, _) in next_ones])
+        batch = dict(next_ones[: max(1, bisect_right(list(sizes), RESULTS_BYTES_MAX))])
+        for job in batch:
+            del self._ended[job]
         if not self._ended:
             self._some.clear()
-        self._reported.update((each[0].id, each) for each in batch)
-        running, endings, run_ms = zip(*batch, strict=True)
+        self._reported |= batch
+        running, endings, run_ms = zip(*batch.values(), strict=True)
         ends = filter(None, [ending.at(place) for place, ending in enumerate(endings)])
         return running, JobsEndedMessage(
             worker=worker, jobs=tuple([its.id for its in running]), leases=tuple([its.lease for its in running]),

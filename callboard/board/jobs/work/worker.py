@@ -213,6 +213,7 @@ class Worker:
         while True:
             await self._ended.some()
             await self._slots.pause()
+            await self._ended.some()  # those may have been taken from it meanwhile
             running, ended = self._ended.take(self._incarnation)
             await self._progress.tell(running)
             await self._say(WorkerReport(ended=ended))
@@ -256,8 +257,7 @@ class Worker:
             task.cancel()
         await asyncio.gather(*work, return_exceptions=True)
         await self._slots.processes.close()
-        self._known.clear()
-        self._tasks.clear()
+        self._revoke(tuple(self._known))
         await self._agent.stop(1.0)
 
     async def _drain(self) -> None:

@@ -78,3 +78,28 @@ def test_an_outcome_is_reported_again_until_it_is_read_back_as_its_record_may_be
     outcomes.repeat()
     outcomes.repeat()
     assert not outcomes._some.is_set()
+
+
+def test_an_outcome_is_not_reported_when_its_job_was_taken_from_the_worker() -> None:
+    outcomes = Outcomes()
+    former, present = (cast("RunningJob", SimpleNamespace(id=7, lease=lease)) for lease in (70, 71))
+    outcomes.add(former, SUCCEEDED, 1)
+    outcomes.settle(7)
+    assert not outcomes._some.is_set()
+    outcomes.add(present, SUCCEEDED, 1)
+    assert outcomes.take("w")[1].leases == (71,)
+
+
+def test_a_worker_waits_on_if_the_only_job_that_has_ended_is_taken_from_it() -> None:
+    async def scenario() -> None:
+        outcomes, job = Outcomes(), cast("RunningJob", SimpleNamespace(id=7, lease=70))
+        waiting = asyncio.create_task(outcomes.some())
+        await asyncio.sleep(0)
+        outcomes.add(job, SUCCEEDED, 1)
+        outcomes.settle(7)
+        await asyncio.sleep(0)
+        assert not waiting.done()
+        outcomes.add(job, SUCCEEDED, 1)
+        await asyncio.wait_for(waiting, DEADLINE_S)
+
+    asyncio.run(scenario())

@@ -207,7 +207,8 @@ def test_a_job_that_is_leased_and_stopped_at_once_ends(tmp_path: Path) -> None:
     async def scenario(jobs: BoardJobs) -> None:
         worker = jobs.worker({"a": nothing})
         worker._take(Work(leased=(LeasedJob(job=1, topic="a", lease=5),), stopping=(1,)))
-        assert [(running.id, ending.outcome) for running, ending, _ in worker._ended._ended] == [(1, Outcome.RETURNED)]
+        _, ended = worker._ended.take("w")
+        assert (ended.jobs, ended.outcomes) == ((1,), (Outcome.RETURNED,))
 
     run(tmp_path, scenario)
 
