@@ -33,7 +33,7 @@ class ProgressReports:
             self._new[job] = None
 
     async def follow(self, known: Mapping[int, RunningJob]) -> None:
-        """Report on these jobs every second."""
+        """Report on these jobs every second, and on no others."""
         self.now_s = asyncio.get_running_loop().time
         while True:
             await self.leased.wait()
@@ -42,7 +42,9 @@ class ProgressReports:
             for job in known.values():
                 if 0 < job.begun_s <= latest_s and not job.is_reported:
                     self.note(job)
-            await self.tell(tuple(self._new))
+            with LOCK:
+                self._new = {job: None for job in self._new if known.get(job.id) is job}  # others were taken from it
+            await self.tell(known.values())
             if not known:
                 self.leased.clear()
 

@@ -11,6 +11,7 @@ import pytest
 from callboard import CancelJob, Job, JobState, RequestRefused, RetryJob, RunningJob
 from callboard.board.jobs.board_jobs import BoardJobs
 from callboard.board.jobs.work import progress
+from callboard.messages.jobs.job_mail import WorkerReport
 from callboard.messages.jobs.limits import LINES_MAX
 from tests.unit.board.jobs.test_jobs import run
 
@@ -240,5 +241,25 @@ def test_a_job_can_be_made_for_the_test_of_a_function() -> None:
         assert (job.saved, job.report().step) == (3, 1)
         job.succeed(7)
         assert (await job.settled()).result == b"7"
+
+    asyncio.run(scenario())
+
+
+def test_nothing_is_reported_on_an_attempt_that_the_worker_no_longer_has() -> None:
+    async def scenario() -> None:
+        said = asyncio.get_running_loop().create_future()
+
+        async def say(report: WorkerReport) -> None:
+            said.set_result(report.progressed)
+
+        reports = progress.ProgressReports(say, lambda: "w")
+        former, present = (RunningJob(7, "a", 1, lease, _listener=reports) for lease in (70, 71))
+        former.save("old")
+        present.save("new")
+        reports.leased.set()
+        following = asyncio.create_task(reports.follow({7: present}))
+        assert [its.lease for its in (await asyncio.wait_for(said, 30.0)).progress] == [71]
+        following.cancel()
+        assert not reports._new
 
     asyncio.run(scenario())
