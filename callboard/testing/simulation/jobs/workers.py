@@ -53,7 +53,9 @@ class Workers:
         """What they got that was saved before."""
         self.done: set[tuple[int, int]] = set()
         """The jobs and leases whose work was done: the side effect happened."""
-        self.states: dict[tuple[int, bytes], str] = {}
+        self.states: dict[Record, str] = {}
+        """The digest of what was known after a record. Its time is part of it: what is added twice may have the same
+        offset on the former log and on the copy."""
         self.wrong: list[str] = []
         self.count = Counter[str]()
         self._lives = self._epoch = 0
@@ -278,5 +280,5 @@ class Workers:
 
     def tell_state(self, record: Record, state: str) -> None:
         """This is the digest of some reader after the record."""
-        if self.states.setdefault((record.offset, record.header_block), state) != state:
+        if self.states.setdefault(record, state) != state:
             self.wrong.append(f"two readers have other jobs after the record at offset {record.offset}")
