@@ -31,8 +31,9 @@ from report import Report
 from callboard import Callboard
 from callboard.actors.core.agent import Agent
 from callboard.actors.core.decision import Perform
-from callboard.actors.core.effects import Append, ImportPackages
+from callboard.actors.core.effects import Append
 from callboard.actors.subscriber import SubscriberSettings
+from callboard.actors.subscriber.effects import ImportPackages
 from callboard.backends.blob_stores.folder import FolderBlobStore
 from callboard.backends.logs.sqlite import SqliteLog
 from callboard.backends.logs.tail import SharedTail

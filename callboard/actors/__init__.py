@@ -1,1 +1,68 @@
-"""Agents as sets of actors: pure decisions, and the runtime that carries them out."""
+"""Actors: pure decisions, the agents made of them, and the runtime that carries out what they decide.
+
+The public names, for agents of your own; see docs/actors.md. callboard's own agents are made of the same classes.
+``Callboard.start`` starts an agent.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    # fmt: off
+    # isort: off
+    from callboard.actors.core.agent import ActorSpec, ActorStatus, Agent, AgentSpec, World
+    from callboard.actors.core.backoff import RETRY, Backoff
+    from callboard.actors.core.decision import (
+        After, Decision, DecisionFactory, Done, Effect, Failed, Input, Moment, Note, Origin, PeerUp, Perform, Reply,
+        Send, Started, Stopped, Stopping, Tick, note,
+    )
+    from callboard.actors.core.effects import Append, EnsureTopic, FindBounds, LogRead, ReadLog, TopicBounds, TrimTopic
+    from callboard.actors.core.follower import (
+        Delivered, Follower, News, OutOfRange, Positioned, Replaced, StartPolicy, Unavailable, from_end, from_first,
+        from_last, from_offset,
+    )
+    from callboard.messages.event import Event
+    from callboard.messages.question import Question
+    from callboard.messages.record import NewRecord, Record
+    # isort: on
+    # fmt: on
+
+__all__ = [
+    "RETRY", "ActorSpec", "ActorStatus", "After", "Agent", "AgentSpec", "Append", "Backoff", "Decision",
+    "DecisionFactory", "Delivered", "Done", "Effect", "EnsureTopic", "Event", "Failed", "FindBounds", "Follower",
+    "Input", "LogRead", "Moment", "NewRecord", "News", "Note", "Origin", "OutOfRange", "PeerUp", "Perform",
+    "Positioned", "Question", "ReadLog", "Record", "Replaced", "Reply", "Send", "StartPolicy", "Started", "Stopped",
+    "Stopping", "Tick", "TopicBounds", "TrimTopic", "Unavailable", "World", "from_end", "from_first", "from_last",
+    "from_offset", "note",
+]  # fmt: skip
+
+_MODULES = {
+    "callboard.actors.core.agent": "ActorSpec ActorStatus Agent AgentSpec World",
+    "callboard.actors.core.backoff": "RETRY Backoff",
+    "callboard.actors.core.decision": (
+        "After Decision DecisionFactory Done Effect Failed Input Moment Note Origin PeerUp Perform Reply Send "
+        "Started Stopped Stopping Tick note"
+    ),
+    "callboard.actors.core.effects": "Append EnsureTopic FindBounds LogRead ReadLog TopicBounds TrimTopic",
+    "callboard.actors.core.follower": (
+        "Delivered Follower News OutOfRange Positioned Replaced StartPolicy Unavailable from_end from_first "
+        "from_last from_offset"
+    ),
+    "callboard.messages.event": "Event",
+    "callboard.messages.question": "Question",
+    "callboard.messages.record": "NewRecord Record",
+}
+
+
+def __getattr__(name: str) -> Any:
+    """Import public names at first use: every module of actors imports this package first."""
+    if name not in __all__:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    module = next(module for module, names in _MODULES.items() if name in names.split())
+    value = getattr(import_module(module), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

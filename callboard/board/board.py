@@ -14,6 +14,7 @@ from callboard.actors.runtime import Runtime
 from callboard.backends.blob_store import BlobStore
 from callboard.backends.log import Log
 from callboard.backends.repositories.folder_source import EXCLUDED
+from callboard.board import starting
 from callboard.board.care import exposing, upkeep
 from callboard.board.command import clearing, commands, forgetting, resending
 from callboard.board.connect.agents import Agents
@@ -270,6 +271,7 @@ class Callboard:
 
         return BoardEvents(self.context)
 
+    start = method(starting.start)
     status = method(questions.status)
     queue = method(queues.queue)
     queue_entry = method(questions.queue_entry)
@@ -277,8 +279,6 @@ class Callboard:
     errors = method(queues.errors)
     metrics = method(exposing.metrics)
     explain = method(questions.explain)
-
-    # Commands to subscribers, and their removal.
 
     clear = method(clearing.clear)
     clear_all = method(clearing.clear_all)

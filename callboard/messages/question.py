@@ -18,5 +18,5 @@ def answer_to(question: Question[A], answer: Event) -> A:
     expected: type[A] = get_args(vars(type(question))["__orig_bases__"][0])[0]
     if not isinstance(answer, expected):
         wrong = f"{type(question).__name__} was answered with {type(answer).__name__}"
-        raise TypeError(f"{wrong}, not {expected.__name__}: a bug, report it")
+        raise TypeError(f"{wrong}, not {expected.__name__}: a bug in that actor")
     return answer

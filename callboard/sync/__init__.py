@@ -10,24 +10,25 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
 from callboard.board import board, publisher, subscriber
+from callboard.sync.agents import Agent
 from callboard.sync.cluster import LeaderLease, Member, Topology
 from callboard.sync.events import BoardEvents, Listener
 from callboard.sync.jobs import BoardJobs, Worker
-from callboard.sync.twin import EventLoop, InWith, Twin, WithLoop, given, making, waiting
+from callboard.sync.twin import EventLoop, InWith, Twin, WithLoop, given, making, starting, waiting
 
 if TYPE_CHECKING:
     from callboard.board.care.retention_gate import GatePolicy, RetentionGate
 
 __all__ = [
-    "BoardEvents", "BoardJobs", "Callboard", "LeaderLease", "Listener", "Member", "Publisher", "Subscriber", "Topology",
-    "Worker",
+    "Agent", "BoardEvents", "BoardJobs", "Callboard", "LeaderLease", "Listener", "Member", "Publisher", "Subscriber",
+    "Topology", "Worker",
 ]  # fmt: skip
 
 
 class Publisher(Twin[publisher.Publisher]):
     """See ``callboard.board.publisher.Publisher``. Created by ``Callboard.publisher``."""
 
-    start = waiting(publisher.Publisher.start)
+    start = starting(Agent, publisher.Publisher.start)
     publish = waiting(publisher.Publisher.publish)
     delete = waiting(publisher.Publisher.delete)
     invalidate = waiting(publisher.Publisher.invalidate)
@@ -43,7 +44,7 @@ class Subscriber(InWith[subscriber.Subscriber]):
     call raises the error; so does ``ended`` in another thread, and the end of the body.
     """
 
-    start = waiting(subscriber.Subscriber.start)
+    start = starting(Agent, subscriber.Subscriber.start)
     stop = waiting(subscriber.Subscriber.stop)
     caught_up = waiting(subscriber.Subscriber.caught_up)
     report = waiting(subscriber.Subscriber.report)
@@ -75,6 +76,7 @@ class Callboard(WithLoop[board.Callboard]):
     publisher = making(Publisher, board.Callboard.publisher)
     subscriber = making(Subscriber, board.Callboard.subscriber)
     member = making(Member, board.Callboard.member)
+    start = starting(Agent, board.Callboard.start)
 
     @property
     def topology(self) -> Topology:

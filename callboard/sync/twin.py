@@ -161,6 +161,18 @@ def waiting(
     return wait
 
 
+def starting(
+    twin: Callable[[EventLoop, B], R], method: Callable[Concatenate[A, P], Coroutine[Any, Any, B]]
+) -> Callable[Concatenate[Twin[A], P], R]:
+    """The blocking form of a method, which gives the twin of what that starts."""
+
+    @wraps(method)
+    def start(self: Twin[A], /, *args: P.args, **kwargs: P.kwargs) -> R:
+        return twin(self._loop, self._loop.run(method(self._asynchronous, *args, **kwargs)))
+
+    return start
+
+
 def iterating(
     method: Callable[Concatenate[A, P], AsyncGenerator[R, None]],
 ) -> Callable[Concatenate[Twin[A], P], Iterator[R]]:

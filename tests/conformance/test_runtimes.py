@@ -144,7 +144,7 @@ def test_an_unanswered_question_ends_at_its_deadline(play: Play) -> None:
 
 def test_a_question_to_an_unknown_actor_is_refused(play: Play) -> None:
     async def scenario(agent: Agent) -> None:
-        with pytest.raises(ValueError, match="it has counter, echo, friend"):
+        with pytest.raises(RequestRefused, match="it has counter, echo, friend"):
             await agent.ask("stranger", word("count"), 1)
 
     play(scenario)

@@ -20,11 +20,11 @@ from callboard.actors import publisher, subscriber
 from callboard.actors.core.agent import ActorSpec, Agent, AgentSpec, World
 from callboard.actors.core.backoff import Backoff
 from callboard.actors.core.decision import Perform
-from callboard.actors.core.effects import ImportPackages
 from callboard.actors.publisher import PublisherSettings
 from callboard.actors.runtime.simulated.simulated import Simulation
 from callboard.actors.runtime.supervision import Limits
 from callboard.actors.subscriber import SubscriberSettings
+from callboard.actors.subscriber.effects import ImportPackages
 from callboard.actors.worlds.world import AgentWorld
 from callboard.backends.blob_store import BlobStore
 from callboard.backends.fence import Token

@@ -1,6 +1,6 @@
 """The oracle of names: which instance may import if the topic no longer shows everything."""
 
-from callboard.actors.core.effects import Permit
+from callboard.actors.subscriber.effects import Permit
 from callboard.testing.drivers.subscriber_example import NAME, announcement
 from callboard.testing.simulation.distribution.oracles.tenants import Tenants, Who
 

@@ -9,7 +9,7 @@ CLOCK = {"time.time", "time.time_ns", "datetime.date.today"} | {
     f"datetime.datetime.{name}" for name in ("now", "utcnow", "today")
 }
 
-CARRY_OUT = ("callboard/actors/runtime/", "callboard/actors/worlds/")
+CARRY_OUT = ("callboard/actors/__init__.py", "callboard/actors/runtime/", "callboard/actors/worlds/")
 PURE = {
     "array",
     "bisect",

@@ -29,6 +29,7 @@ QUEUES = "tuple[callboard.board.jobs.queues.QueueState, ...]"
 SYNCHRONOUS = {
     "callboard.board.publisher.Publisher": "callboard.sync.Publisher",
     "callboard.board.subscriber.Subscriber": "callboard.sync.Subscriber",
+    "callboard.actors.core.agent.Agent": "callboard.sync.Agent",
     "Member": "callboard.sync.Member",
     "callboard.board.jobs.work.worker.Worker": "callboard.sync.Worker",
     "callboard.board.jobs.outbox.relay.Outbox": "callboard.sync.jobs.Outbox",

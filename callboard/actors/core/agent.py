@@ -1,10 +1,11 @@
 """The description of an agent, as data, and the handle on a running one."""
 
-from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Protocol
 
 from callboard.actors.core.decision import DecisionFactory, Moment, Perform
+from callboard.errors import ConfigError
 from callboard.messages.question import A, Question
 
 GATEWAY = "gateway"
@@ -33,6 +34,15 @@ class World(Protocol):
         ...
 
 
+EffectFunction = Callable[[Any], Awaitable[Any]]
+"""Carries out an effect: takes it, and returns its result. Raises as ``World.perform``."""
+
+
+async def of_the_board() -> World:
+    """The world of an agent without one of its own; the board opens it in place of this."""
+    raise ConfigError("this agent has no world; start it by `board.start(agent)`, or give it one")
+
+
 @dataclass(frozen=True, slots=True)
 class ActorSpec:
     """One actor: its role, unique in the agent, and how to make its decision."""
@@ -44,15 +54,24 @@ class ActorSpec:
 
 @dataclass(frozen=True, slots=True)
 class AgentSpec:
-    """An agent: its name for display, its actors, and how to open the world they act on.
+    """An agent, for ``Callboard.start``.
 
     For actors in processes of their own, everything in here is picklable: classes, module-level functions,
     ``functools.partial`` of these, frozen settings.
+
+    Attributes:
+        name: for display, in logs and errors.
+        actors: one or more, each with a role of its own.
+        world: opens what carries out their effects; by default the board, with its log and the ``effects`` below.
+        topics: of the board's log, created at the start; the actors can append to these alone, and read any.
+        effects: by their class, the asynchronous functions that carry out effects that the board does not know.
     """
 
     name: str
     actors: tuple[ActorSpec, ...]
-    world: Callable[[], Awaitable[World]]
+    world: Callable[[], Awaitable[World]] = of_the_board
+    topics: tuple[str, ...] = ()
+    effects: Mapping[type[Perform], EffectFunction] = field(default_factory=dict)
 
 
 class ActorStatus(NamedTuple):

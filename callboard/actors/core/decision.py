@@ -103,7 +103,8 @@ class After:
 
 @dataclass(frozen=True, slots=True)
 class Perform:
-    """The base of every effect that does I/O; see ``effects.py``. Ends in exactly one ``Done`` or ``Failed``.
+    """The base of every effect that does I/O; those on the log are in ``effects.py``. Ends in exactly one ``Done`` or
+    ``Failed``.
 
     ``owner`` is the part of the actor that asked, and gets the answer. The world ignores it.
     """

@@ -36,7 +36,7 @@ def from_first() -> StartPolicy:
     return StartPolicy(lambda bounds: bounds.first)
 
 
-def last(offsets: int) -> StartPolicy:
+def from_last(offsets: int) -> StartPolicy:
     """The retained part of the newest ``offsets`` offsets (gaps count, so there may be fewer records)."""
     return StartPolicy(lambda bounds: max(bounds.first, bounds.end - offsets))
 

@@ -1,14 +1,31 @@
 """When to shorten topics: the part shared by the actors that do so."""
 
 from collections.abc import Iterator
+from dataclasses import dataclass, field
 from random import Random
 
-from callboard.actors.core.decision import After, Done, Effect, Failed, Input, Moment, Started, Tick, note
-from callboard.actors.core.effects import Shortened, ShortenTopics
+from callboard.actors.core.decision import After, Done, Effect, Failed, Input, Moment, Perform, Started, Tick, note
 from callboard.actors.core.shortening_limits import ShorteningLimits
 from callboard.messages.topics import Topics
 
 TIMER = "shorten"
+
+
+@dataclass(frozen=True, slots=True)
+class ShortenTopics(Perform):
+    """Result ``Shortened``: removes records no longer needed from the topics of discovery, statuses and commands."""
+
+    topics: Topics
+    limits: ShorteningLimits
+    now_ns: int
+
+
+@dataclass(frozen=True, slots=True)
+class Shortened:
+    """How many records were removed from each topic; ``problem`` says why more could not be."""
+
+    removed: dict[str, int] = field(default_factory=dict)
+    problem: str = ""
 
 
 class Shortening:

@@ -19,7 +19,7 @@ from callboard.actors.core.decision import (
     Tick,
     note,
 )
-from callboard.actors.core.effects import CollectBlobs
+from callboard.actors.publisher.effects import CollectBlobs
 from callboard.content.collection import GRACE_S, BlobCollection
 
 INTERVAL_S = 12 * 3600.0

@@ -20,7 +20,7 @@ from callboard.actors.core.decision import (
     note,
 )
 from callboard.actors.core.effects import Append
-from callboard.actors.core.follower import Delivered, Follower, last
+from callboard.actors.core.follower import Delivered, Follower, from_last
 from callboard.errors import CallboardError, LogUnavailable, SchemaTooNew, Undecodable
 from callboard.messages.distribution.fleet_mail import CommandRequest, CommandSent
 from callboard.messages.distribution.publisher_mail import CommandResultQuery
@@ -114,7 +114,7 @@ class CommandSender:
 
     def _listen(self) -> Iterable[Effect]:
         if self._follower is None:
-            self._follower = Follower(self._settings.status_topic, last(RESULTS_BACK), self._rng)
+            self._follower = Follower(self._settings.status_topic, from_last(RESULTS_BACK), self._rng)
             yield from self._follower.start()
 
     def _expect(self, command_id: str, origin: Origin) -> Iterable[Effect]:

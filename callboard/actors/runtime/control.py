@@ -65,13 +65,14 @@ class RouteLost(Control):
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Hello(Control):
-    """To a new shell, once: its identity, and the routes to its peers."""
+    """To a new shell, once: its identity, the roles that it can mail to, and the routes to the peers that are up."""
 
     agent: str
     actor: ActorSpec
     epoch: int
     seed: int
     site: Site
+    roles: frozenset[str]
     routes: tuple[Route, ...]
 
 

@@ -95,8 +95,11 @@ class RunningAgent:
 
     async def ask(self, role: str, question: Question[A], timeout_s: float) -> A:
         """See ``Agent.ask``."""
-        if role not in self._roles:
-            raise ValueError(f"agent {self._name!r} has no actor {role!r}; it has {', '.join(self._roles)}")
+        self._check_role(role)
+        if not isinstance(question, Question):
+            raise RequestRefused(f"{question!r:.80} is no Question; ask with an event that declares its answer")
+        if isinstance(timeout_s, bool) or not isinstance(timeout_s, int | float) or not timeout_s > 0:
+            raise RequestRefused(f"timeout_s is {timeout_s!r:.80}, but should be a number of seconds above 0")
         self._refuse_if_ended()
         number = next(self._numbers)
         asked = Asked(role, question, asyncio.get_running_loop().create_future())
@@ -120,6 +123,7 @@ class RunningAgent:
 
     async def kill(self, role: str) -> None:
         """See ``Agent.kill``. Does nothing if the actor is not up."""
+        self._check_role(role)
         actor = self._up.get(role)
         if actor is not None:
             self._link.kill(actor)
@@ -208,7 +212,7 @@ class RunningAgent:
             asked.answer.set_exception(
                 RequestRefused(
                     f"actor {asked.role!r} of agent {self._name!r} {reason} twice on {type(asked.event).__name__}, so "
-                    "it is not asked again; this is a bug in callboard: report it with the traceback in the log",
+                    "it is not asked again; this is a bug in that actor: see the traceback in the log",
                     code="crashed",
                 )
             )
@@ -240,6 +244,11 @@ class RunningAgent:
         except Exception:  # noqa: BLE001  # the agent has ended all the same, and waiting callers must learn of it
             trace = traceback.format_exc()
             get_logger().error("agent.close_failed", agent=self._name, traceback=trace)
+
+    def _check_role(self, role: str) -> None:
+        if role not in self._roles:
+            its = ", ".join(self._roles)
+            raise RequestRefused(f"agent {self._name!r} has no actor {role!r:.80}; it has {its}", code="unknown_name")
 
     def _refuse_if_ended(self) -> None:
         if self.has_ended:

@@ -4,7 +4,7 @@ import os
 import traceback
 from datetime import timedelta
 from random import Random
-from typing import Any, assert_never
+from typing import Any
 
 from callboard.actors.core.agent import GATEWAY
 from callboard.actors.core.decision import (
@@ -171,10 +171,10 @@ class Shell(Actor):  # type: ignore[misc]  # thespian is untyped
     def _carry_out(self, effect: Effect, now_s: float) -> None:
         match effect:
             case Send(role, event):
-                self._outbox.put(role, 0, event)
+                self._mail(role, 0, event)
             case Reply(origin, event):
                 self._asked.pop(_question(origin), None)
-                self._outbox.put(origin.role, origin.question, event)
+                self._mail(origin.role, origin.question, event)
             case After(key, seconds):
                 self._timers.set(key, seconds, now_s)
             case Perform():
@@ -185,7 +185,15 @@ class Shell(Actor):  # type: ignore[misc]  # thespian is untyped
                 self._post()
                 self._stop()
             case _:
-                assert_never(effect)
+                raise TypeError(f"receive returned {effect!r:.80}, which is no effect")
+
+    def _mail(self, role: str, question: int, event: Event) -> None:
+        assert self._hello is not None
+        if role not in self._hello.roles:
+            raise LookupError(f"mail to {role!r}, but the roles are {', '.join(sorted(self._hello.roles))}")
+        if not isinstance(event, Event):
+            raise TypeError(f"mail to {role} is {event!r:.80}, which is no Event")
+        self._outbox.put(role, question, event)
 
     def _post(self) -> None:
         assert self._hello is not None

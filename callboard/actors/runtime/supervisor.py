@@ -176,7 +176,8 @@ class Supervisor(Actor):  # type: ignore[misc]  # thespian is untyped
         pid = agent.site.pid_of_newest_child(self)
         self._incarnations[role, epoch] = Incarnation(address, address, pid)
         routes = tuple(self._routes.values())
-        self.send(address, Hello(agent.name, spec, epoch, agent.seed, agent.site, routes))
+        roles = frozenset((GATEWAY, *(actor.role for actor in agent.actors)))
+        self.send(address, Hello(agent.name, spec, epoch, agent.seed, agent.site, roles, routes))
 
     def _locate(self, role: str, epoch: int, address: ActorAddress, pid: int) -> None:
         # One given up before it reported, and reporting after all, is entered again so that it can be ended.

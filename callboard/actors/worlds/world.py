@@ -1,4 +1,4 @@
-"""The world of an agent: carries out its actors' effects through the backends' contracts."""
+"""The world of a publisher or a subscriber: carries out its actors' effects through the backends' contracts."""
 
 import asyncio
 import shutil
@@ -10,29 +10,16 @@ from typing import Any
 
 from callboard.actors.core.agent import Clock
 from callboard.actors.core.decision import Perform
-from callboard.actors.core.effects import (
-    Append,
-    BuildPackage,
-    CollectBlobs,
-    EnsureTopic,
-    FindBounds,
-    ImportPackages,
-    LogRead,
-    OpenRepository,
-    ReadLog,
-    RunHook,
-    SaveLedger,
-    ShortenTopics,
-    SurveyRepository,
-    TopicBounds,
-    TrimTopic,
-)
 from callboard.actors.core.hooks import Hook, Hooks
+from callboard.actors.core.shortening import ShortenTopics
+from callboard.actors.publisher.effects import BuildPackage, CollectBlobs
+from callboard.actors.subscriber.effects import ImportPackages, OpenRepository, RunHook, SaveLedger, SurveyRepository
+from callboard.actors.worlds.log_world import LogWorld
 from callboard.actors.worlds.shortening.shortener import Shortener
 from callboard.backends.blob_store import BlobStore
 from callboard.backends.local import private_folder
 from callboard.backends.local.disk import disk_errors
-from callboard.backends.log import Capability, Log, Retention
+from callboard.backends.log import Log
 from callboard.backends.repositories.folder_source import FolderSource
 from callboard.backends.repositories.path_patterns import PathPatterns
 from callboard.backends.repository import Attempting, Operation, Repository, Source
@@ -50,7 +37,7 @@ from callboard.messages.distribution.mailbox import DistributeRequest
 from callboard.messages.distribution.topic_messages import Kind, PackageMessage
 
 
-class AgentWorld:
+class AgentWorld(LogWorld):
     """One agent's access to the log, the blob store and, for a subscriber, the repository.
 
     Args:
@@ -80,7 +67,7 @@ class AgentWorld:
         clock: Clock | None = None,
         owned: bool = False,
     ) -> None:
-        self._log = log
+        super().__init__(log, owned=owned)
         self._blobs = blobs
         self._spool = spool
         self._repository = repository
@@ -89,20 +76,11 @@ class AgentWorld:
         self._max_package_bytes = max_package_bytes
         self._archived = archived
         self._clock = clock
-        self._owned = owned
         self._shortener = Shortener(log)
 
-    async def perform(self, effect: Perform) -> Any:  # noqa: PLR0911, PLR0912 - one line an effect
+    async def perform(self, effect: Perform) -> Any:  # noqa: PLR0911 - one line an effect
         """The result that the effect's description promises."""
         match effect:
-            case ReadLog():
-                return await self._read(effect)
-            case FindBounds(topic=topic):
-                return await self._bounds(topic)
-            case Append(topic=topic, records=records):
-                return tuple(await self._log.append(topic, records))
-            case EnsureTopic() | TrimTopic():
-                return await self._keep(effect)
             case BuildPackage(request=request):
                 return await self._build(request)
             case CollectBlobs(package, status, grace_s, now_ns):
@@ -123,41 +101,16 @@ class AgentWorld:
             case RunHook(due=due) if self._hooks is not None:
                 return await self._run_hook(self._hooks, due)
             case _:
-                raise AssertionError(f"no world carries out {type(effect).__name__}")
+                return await super().perform(effect)
 
     async def close(self) -> None:
         """Release the repository and everything else that this world owns, even if one of them fails to close."""
         async with AsyncExitStack() as stack:
+            stack.push_async_callback(super().close)
             if self._owned:
-                stack.push_async_callback(self._log.close)
                 stack.push_async_callback(self._blobs.close)
             if self._repository is not None:
                 stack.push_async_callback(self._repository.close)
-
-    async def _bounds(self, topic: str) -> TopicBounds:
-        identity = await self._log.identity(topic)
-        first, end = await self._log.bounds(topic)
-        return TopicBounds(identity, first, end)
-
-    async def _read(self, effect: ReadLog) -> LogRead:
-        topic, start = effect.topic, effect.start
-        identity = await self._log.identity(topic)
-        records = await self._log.read(topic, start, effect.max_records, effect.max_bytes)
-        if not records and effect.wait_s > 0 and await self._log.wait(topic, start, effect.wait_s):
-            records = await self._log.read(topic, start, effect.max_records, effect.max_bytes)
-        if records:
-            return LogRead(identity, tuple(records), records[-1].offset + 1)
-        # No record, yet the end may lie further on, behind a gap. Ask for the end before the last read, or a
-        # record appended between the two would be skipped.
-        end = (await self._log.bounds(topic)).end
-        records = await self._log.read(topic, start, effect.max_records, effect.max_bytes)
-        return LogRead(identity, tuple(records), records[-1].offset + 1 if records else max(start, end))
-
-    async def _keep(self, effect: EnsureTopic | TrimTopic) -> None:
-        if isinstance(effect, EnsureTopic):
-            await self._log.ensure(effect.topic)
-        elif Capability.TRIM in self._log.capabilities:
-            await self._log.trim(effect.topic, Retention(below_offset=effect.below, log_id=effect.log_id))
 
     async def _build(self, request: DistributeRequest) -> PackageMessage:
         source: Source = FolderSource(Path(request.source or "/"), self._patterns)

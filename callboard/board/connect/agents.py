@@ -8,12 +8,13 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from callboard.actors import publisher, subscriber
-from callboard.actors.core.agent import ActorSpec, Agent, AgentSpec, World
+from callboard.actors.core.agent import ActorSpec, Agent, AgentSpec, World, of_the_board
 from callboard.actors.publisher import PublisherSettings
 from callboard.actors.runtime import Runtime, start_agent
 from callboard.actors.subscriber.settings import SubscriberSettings
+from callboard.actors.worlds.log_world import LogWorld
 from callboard.backends.log import Capability
-from callboard.board.connect.opening import open_world, world
+from callboard.board.connect.opening import open_log_world, open_world, world
 from callboard.board.connect.publisher_agent import PublisherAgent
 from callboard.board.connect.resources import Resources
 from callboard.errors import ConfigError
@@ -91,6 +92,17 @@ class Agents:
 
         return await self._start(f"worker {settings.instance}", worker.actors(settings), None)
 
+    async def start(self, spec: AgentSpec) -> Agent:
+        """Start an agent that the service wrote."""
+        its, log = self._resources, self._resources.log
+        for topic in spec.topics:
+            await log.ensure(topic)
+        if spec.world is of_the_board and self._runtime == "embedded":
+            spec = replace(spec, world=partial(self._log_world, spec))
+        elif spec.world is of_the_board:
+            spec = replace(spec, world=partial(open_log_world, its.settings, spec.topics, spec.effects))
+        return self._kept(await start_agent(spec, self._runtime, configure_logging=self._configure_logging))
+
     async def close(self) -> None:
         """Stop all of them."""
         for starting in self._publishers.values():
@@ -118,7 +130,10 @@ class Agents:
 
     async def _start(self, name: str, actors: tuple[ActorSpec, ...], settings: SubscriberSettings | None) -> Agent:
         spec = AgentSpec(name, actors, partial(open_world, self._resources.settings, settings))
-        agent = await self._start_agent(spec, settings)
+        return self._kept(await self._start_agent(spec, settings))
+
+    def _kept(self, agent: Agent) -> Agent:
+        """The agent, which ``close`` stops."""
         self.started = [*(each for each in self.started if not each.has_ended), agent]
         return agent
 
@@ -131,6 +146,10 @@ class Agents:
         """The world of an embedded agent, which shares the board's log and blob store."""
         its = self._resources
         return world(its.settings, its.log, its.blobs, settings)
+
+    async def _log_world(self, spec: AgentSpec) -> World:
+        """Likewise, of an agent that the service wrote."""
+        return LogWorld(self._resources.log, topics=spec.topics, effects=spec.effects)
 
 
 def _is_over(starting: asyncio.Task[Agent]) -> bool:

@@ -4,10 +4,14 @@ import hashlib
 import os
 import tempfile
 import time
+from collections.abc import Collection, Mapping
 from pathlib import Path
 
+from callboard.actors.core.agent import EffectFunction
+from callboard.actors.core.decision import Perform
 from callboard.actors.runtime import SystemClock
 from callboard.actors.subscriber.settings import SubscriberSettings
+from callboard.actors.worlds.log_world import LogWorld
 from callboard.actors.worlds.world import AgentWorld
 from callboard.backends.address import shown, without_passwords
 from callboard.backends.blob_store import BlobStore
@@ -86,6 +90,13 @@ def subscriber_spool(name: str, repository: str, base: Path) -> Path:
 async def open_world(settings: BoardSettings, subscriber: SubscriberSettings | None) -> AgentWorld:
     """The world of an actor in its own process."""
     return world(settings, open_board_log(settings), open_board_blobs(settings), subscriber, owned=True)
+
+
+async def open_log_world(
+    settings: BoardSettings, topics: Collection[str], effects: Mapping[type[Perform], EffectFunction]
+) -> LogWorld:
+    """The world of an actor in its own process, of an agent that the service wrote; see ``LogWorld``."""
+    return LogWorld(open_board_log(settings), topics=topics, effects=effects, owned=True)
 
 
 def world(

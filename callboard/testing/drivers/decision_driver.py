@@ -20,7 +20,7 @@ from callboard.actors.core.decision import (
     Stopped,
     Tick,
 )
-from callboard.actors.core.effects import ImportPackages
+from callboard.actors.subscriber.effects import ImportPackages
 from callboard.errors import CallboardError
 from callboard.messages.event import Event
 

@@ -4,8 +4,9 @@ from random import Random
 from typing import Any
 
 from callboard.actors.core.decision import Origin
-from callboard.actors.core.effects import FindBounds, LogRead, OpenRepository, ReadLog, SaveLedger, TopicBounds
+from callboard.actors.core.effects import FindBounds, LogRead, ReadLog, TopicBounds
 from callboard.actors.subscriber import SubscriberSettings
+from callboard.actors.subscriber.effects import OpenRepository, SaveLedger
 from callboard.actors.subscriber.importing.importer import Importer
 from callboard.messages.distribution.ledger import Ledger
 from callboard.messages.distribution.mailbox import (

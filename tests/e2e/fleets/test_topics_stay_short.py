@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from callboard import Callboard
-from callboard.actors.core.effects import Shortened
+from callboard.actors.core.shortening import Shortened
 from callboard.actors.core.shortening_limits import ShorteningLimits
 from callboard.actors.worlds.shortening.shortener import Shortener
 from callboard.board.connect.settings import BoardSettings

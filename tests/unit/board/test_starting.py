@@ -268,7 +268,7 @@ def test_the_synchronous_api_raises_before_the_body_and_after_it(tmp_path: Path)
             deadline = time.monotonic() + DEADLINE_S
             agent = edge.start()
             while waiting.is_alive():
-                edge._loop.run(agent.kill(roles.IMPORTER))
+                agent.kill(roles.IMPORTER)
                 assert time.monotonic() < deadline
             assert told
 

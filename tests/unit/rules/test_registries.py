@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from callboard.actors.core.effects import SurveyRepository
+from callboard.actors.subscriber.effects import SurveyRepository
 from callboard.actors.topology.reducer import RULES
 from callboard.board.board import Callboard
 from callboard.board.read.log.log_records import in_a_line

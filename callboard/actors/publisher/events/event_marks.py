@@ -5,7 +5,7 @@ from random import Random
 
 from callboard.actors.core.decision import Effect, Input
 from callboard.actors.core.effects import TopicBounds
-from callboard.actors.core.follower import Delivered, Follower, OutOfRange, Positioned, Replaced, last
+from callboard.actors.core.follower import Delivered, Follower, OutOfRange, Positioned, Replaced, from_last
 from callboard.errors import SchemaTooNew, Undecodable
 from callboard.messages.distribution.package_event import MARKS, EventMarks, Mark, open_event
 from callboard.messages.record import Record
@@ -42,7 +42,7 @@ class KnownMarks:
         """How often this topic was replaced by another, or by an older copy that lacks some of the events."""
         self._topic, self._publisher, self._kinds, self._rng = topic, publisher, kinds, rng
         self._window = WINDOW
-        self._follower = Follower(topic, last(WINDOW), rng, owner=self.OWNER)
+        self._follower = Follower(topic, from_last(WINDOW), rng, owner=self.OWNER)
         self._at_first = False  # the window begins at the start of the topic
 
     def start(self) -> Iterable[Effect]:
@@ -70,7 +70,7 @@ class KnownMarks:
     def _look_further_back(self) -> Iterable[Effect]:
         self._window *= GROWTH
         self.marks = {}
-        self._follower = Follower(self._topic, last(self._window), self._rng, owner=self.OWNER)
+        self._follower = Follower(self._topic, from_last(self._window), self._rng, owner=self.OWNER)
         return self._follower.start()
 
     def _look(self, record: Record) -> None:

@@ -21,7 +21,7 @@ from callboard.actors.core.decision import (
     note,
 )
 from callboard.actors.core.effects import FindBounds, LogRead, ReadLog, TopicBounds
-from callboard.actors.core.follower import Delivered, Follower, OutOfRange, Positioned, Replaced, last
+from callboard.actors.core.follower import Delivered, Follower, OutOfRange, Positioned, Replaced, from_last
 from callboard.actors.core.lease import Holder, LeaseClock
 from callboard.actors.core.shortening import Shortening
 from callboard.actors.core.shortening_limits import ShorteningLimits
@@ -93,7 +93,7 @@ class Fleet:
 
     def __init__(self, settings: FleetSettings, rng: Random) -> None:
         self._settings = settings
-        self._follower = Follower(settings.topic, last(settings.history), rng)
+        self._follower = Follower(settings.topic, from_last(settings.history), rng)
         self._lookback = Lookback(settings.topic, DiscoveryMessage.__name__, rng)
         its = settings
         self._shortening = Shortening(its.topics, its.shortening, rng) if its.topics and its.shortening else None

@@ -6,7 +6,7 @@ from random import Random
 
 from callboard.actors.core.decision import Effect, Input
 from callboard.actors.core.effects import FindBounds
-from callboard.actors.core.follower import Delivered, Follower, Replaced, Unavailable, last
+from callboard.actors.core.follower import Delivered, Follower, Replaced, Unavailable, from_last
 from callboard.errors import SchemaTooNew, Undecodable
 from callboard.messages.distribution.mailbox import DistributeResponse
 from callboard.messages.distribution.topic_messages import PackageMessage
@@ -36,7 +36,7 @@ class Answers:
         self._publisher = publisher
         self._most = most
         self._answers: OrderedDict[str, DistributeResponse] = OrderedDict()
-        self._follower = Follower(topic, last(LOOK_BACK), rng) if recall else None
+        self._follower = Follower(topic, from_last(LOOK_BACK), rng) if recall else None
         self._find_end = FindBounds(topic, owner=self.END)
         self._end: int | None = None  # everything below it is read before an append is repeated
 

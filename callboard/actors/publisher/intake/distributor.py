@@ -21,7 +21,8 @@ from callboard.actors.core.decision import (
     Tick,
     note,
 )
-from callboard.actors.core.effects import Append, BuildPackage, FindBounds, TopicBounds
+from callboard.actors.core.effects import Append, FindBounds, TopicBounds
+from callboard.actors.publisher.effects import BuildPackage
 from callboard.actors.publisher.intake.admission import Admission
 from callboard.actors.publisher.intake.answers import Answers
 from callboard.actors.publisher.intake.batch import Batch, Job

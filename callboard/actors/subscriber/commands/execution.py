@@ -4,12 +4,12 @@ from collections.abc import Generator, Iterator
 from dataclasses import dataclass, replace
 
 from callboard.actors.core.decision import Moment, note
-from callboard.actors.core.effects import SurveyRepository
 from callboard.actors.subscriber.commands import answers, recorded
 from callboard.actors.subscriber.commands.acceptance import distrust, is_known
 from callboard.actors.subscriber.commands.answers import HEAD
 from callboard.actors.subscriber.commands.inbox import CommandInbox
 from callboard.actors.subscriber.commands.recorded import Accepted, Refused
+from callboard.actors.subscriber.effects import SurveyRepository
 from callboard.actors.subscriber.importing.next_package import NextPackage
 from callboard.actors.subscriber.ledger.ledger_state import Decided, LedgerState, Write
 from callboard.actors.subscriber.quarantine import quarantine

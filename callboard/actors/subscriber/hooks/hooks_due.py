@@ -5,7 +5,7 @@ from dataclasses import replace
 from random import Random
 
 from callboard.actors.core.decision import After, Done, Failed, Moment, note
-from callboard.actors.core.effects import RunHook
+from callboard.actors.subscriber.effects import RunHook
 from callboard.actors.subscriber.gates.gate import Wait
 from callboard.actors.subscriber.importing.failure_policy import died_too_often
 from callboard.actors.subscriber.ledger import ledger_changes

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from callboard.actors.core.effects import ImportPackages
+from callboard.actors.subscriber.effects import ImportPackages
 from callboard.actors.subscriber.importing import coalescing
 from callboard.actors.subscriber.importing.outcome import Outcome, recorded
 from callboard.actors.subscriber.importing.received import Received

@@ -21,16 +21,9 @@ from callboard.actors.core.decision import (
     Tick,
     note,
 )
-from callboard.actors.core.effects import (
-    FindBounds,
-    ImportPackages,
-    OpenRepository,
-    ReadLog,
-    RunHook,
-    SaveLedger,
-    SurveyRepository,
-)
+from callboard.actors.core.effects import FindBounds, ReadLog
 from callboard.actors.subscriber import roles
+from callboard.actors.subscriber.effects import ImportPackages, OpenRepository, RunHook, SaveLedger, SurveyRepository
 from callboard.actors.subscriber.importing import steps
 from callboard.actors.subscriber.importing.next_package import RETRY
 from callboard.actors.subscriber.importing.parts import Parts

@@ -4,7 +4,7 @@ from collections.abc import Generator, Iterator
 from random import Random
 
 from callboard.actors.core.decision import After, Moment, note
-from callboard.actors.core.effects import ImportPackages
+from callboard.actors.subscriber.effects import ImportPackages
 from callboard.actors.subscriber.gates.gate import Leave, Wait
 from callboard.actors.subscriber.gates.in_order import gates
 from callboard.actors.subscriber.importing.backlog import Backlog

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
 from callboard.actors.core.decision import After, Moment
-from callboard.actors.core.effects import ImportPackages
+from callboard.actors.subscriber.effects import ImportPackages
 from callboard.actors.subscriber.importing.backlog import Backlog
 from callboard.actors.subscriber.ledger.ledger_state import Decided
 from callboard.messages.distribution.mailbox import Report

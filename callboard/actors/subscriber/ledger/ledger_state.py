@@ -5,7 +5,7 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from callboard.actors.core.decision import Effect
-from callboard.actors.core.effects import ImportPackages, OpenRepository, Permit, SaveLedger, SurveyRepository
+from callboard.actors.subscriber.effects import ImportPackages, OpenRepository, Permit, SaveLedger, SurveyRepository
 from callboard.actors.subscriber.ledger import ledger_changes
 from callboard.messages.distribution.ledger import Ledger
 from callboard.messages.distribution.mailbox import StatusesPending

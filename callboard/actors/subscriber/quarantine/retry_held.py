@@ -4,7 +4,8 @@ from collections.abc import Callable, Iterator, Sequence
 from random import Random
 
 from callboard.actors.core.decision import After, Done, Failed, Moment, note
-from callboard.actors.core.effects import ImportPackages, LogRead, ReadLog
+from callboard.actors.core.effects import LogRead, ReadLog
+from callboard.actors.subscriber.effects import ImportPackages
 from callboard.actors.subscriber.gates.gate import Gate, Leave, Wait
 from callboard.actors.subscriber.hooks import hooks_due
 from callboard.actors.subscriber.importing.failure_policy import NextStep, died_too_often, judge

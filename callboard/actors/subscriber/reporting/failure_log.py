@@ -3,8 +3,8 @@
 from collections.abc import Iterator
 
 from callboard.actors.core.decision import Done, Effect, Failed, Send
-from callboard.actors.core.effects import ImportPackages, RunHook
 from callboard.actors.subscriber import roles
+from callboard.actors.subscriber.effects import ImportPackages, RunHook
 from callboard.actors.subscriber.ledger import ledger_changes
 from callboard.actors.subscriber.settings import SubscriberSettings
 from callboard.messages.distribution.ledger import Ledger

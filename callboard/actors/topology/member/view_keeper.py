@@ -31,7 +31,7 @@ from callboard.actors.core.follower import (
     StartPolicy,
     Unavailable,
     from_first,
-    last,
+    from_last,
 )
 from callboard.actors.core.lease import ORIGIN
 from callboard.actors.topology.cluster_fold import ClusterFold
@@ -102,7 +102,7 @@ class ViewKeeper:
         self._trimmed = -1
         self._next_read: tuple[Effect, ...] = ()
         every = settings.snapshot_every  # the newest snapshot alone is usually in the first range
-        self._ranges = [from_first(), last(4 * every), last(every + every // 4)]
+        self._ranges = [from_first(), from_last(4 * every), from_last(every + every // 4)]
         self._seek(self._ranges.pop())
 
     def _seek(self, policy: StartPolicy) -> None:

@@ -4,7 +4,7 @@ from bisect import bisect_right
 from collections.abc import AsyncIterator, Sequence
 from functools import partial
 
-from callboard.actors.core.effects import Shortened
+from callboard.actors.core.shortening import Shortened
 from callboard.actors.core.shortening_limits import ShorteningLimits
 from callboard.actors.worlds.shortening.last_announcements import LastAnnouncements
 from callboard.actors.worlds.shortening.last_statuses import LastStatuses

@@ -10,8 +10,9 @@ from typing import Any
 
 from callboard.actors.core.agent import ActorSpec, Clock
 from callboard.actors.core.decision import After, Decision, Done, Effect, Failed, Input, Moment, Origin, Perform
-from callboard.actors.core.effects import BuildPackage, ImportPackages
 from callboard.actors.core.hooks import NO_CHANGES, Concerned, Hook
+from callboard.actors.publisher.effects import BuildPackage
+from callboard.actors.subscriber.effects import ImportPackages
 from callboard.actors.worlds.world import AgentWorld
 from callboard.content.importing.changes import Changes
 from callboard.content.ship import build

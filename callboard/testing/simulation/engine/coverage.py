@@ -7,7 +7,8 @@ process on a host. A missing pair was left out by chance: run more seeds.
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 
-from callboard.actors.core import effects
+from callboard.actors import publisher, subscriber
+from callboard.actors.core import effects, shortening
 from callboard.actors.core.decision import Perform
 from callboard.testing.simulation.engine.fates import Fault
 
@@ -17,7 +18,8 @@ OF_MEMBERS = (effects.EnsureTopic, effects.TrimTopic)
 EFFECTS = tuple(
     sorted(
         name
-        for name, kind in vars(effects).items()
+        for module in (effects, shortening, publisher.effects, subscriber.effects)
+        for name, kind in vars(module).items()
         if isinstance(kind, type) and issubclass(kind, Perform) and kind not in (Perform, *OF_MEMBERS)
     )
 )

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable
 from random import Random
 from typing import Protocol
 
-from callboard.actors.core.effects import ImportPackages
+from callboard.actors.subscriber.effects import ImportPackages
 from callboard.backends.fence import Token
 from callboard.backends.repository import Operation
 from callboard.errors import RepositoryUnavailable

@@ -14,8 +14,8 @@ from callboard.actors.core.follower import (
     Unavailable,
     from_end,
     from_first,
+    from_last,
     from_offset,
-    last,
 )
 from callboard.errors import LogReplaced, LogUnavailable, OffsetOutOfRange
 from callboard.messages.record import Record
@@ -51,8 +51,8 @@ def delay(effects: tuple[Effect, ...]) -> float:
     [
         (from_end(), 20),
         (from_first(), 10),
-        (last(3), 17),
-        (last(100), 10),
+        (from_last(3), 17),
+        (from_last(100), 10),
         (from_offset(12, "L1"), 12),
         (from_offset(20, "L1"), 20),
     ],
@@ -64,7 +64,7 @@ def test_each_policy_starts_at_its_own_offset(policy: StartPolicy, offset: int) 
 
 
 def test_it_delivers_in_order_and_waits_only_once_it_has_caught_up() -> None:
-    it = follower(last(3))
+    it = follower(from_last(3))
     it.handle(Done(FIND, BOUNDS))
     assert not it.caught_up
     answer = it.handle(Done(read(17), LogRead("L1", records(17, 18), 19)))
@@ -114,7 +114,7 @@ def test_an_unavailable_log_is_retried_with_backoff_from_the_same_offset() -> No
 
 
 def test_of_two_followers_with_the_same_request_each_takes_its_own_result() -> None:
-    one, other = (Follower("t", last(3), Random(1), owner=owner) for owner in ("one", "other"))
+    one, other = (Follower("t", from_last(3), Random(1), owner=owner) for owner in ("one", "other"))
     (find,), _ = one.start(), other.start()
     assert other.handle(Done(find, BOUNDS)) == (None, ())
     assert one.handle(Done(find, BOUNDS))[0] == Positioned(17, BOUNDS)
@@ -152,7 +152,7 @@ def test_a_reporting_follower_that_starts_out_of_range_stops_until_restarted(off
 
 
 def test_after_a_read_finds_a_replaced_log_the_start_policy_applies() -> None:
-    it = follower(last(3))
+    it = follower(from_last(3))
     it.handle(Done(FIND, BOUNDS))
     news, effects = it.handle(Done(read(17), LogRead("L2", records(17), 18)))
     assert news is None

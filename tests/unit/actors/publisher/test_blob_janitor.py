@@ -3,7 +3,6 @@
 from random import Random
 
 from callboard.actors.core.decision import Note, Stopping
-from callboard.actors.core.effects import CollectBlobs
 from callboard.actors.publisher import PublisherSettings, actors, roles
 from callboard.actors.publisher.blob_janitor import (
     COLLECT,
@@ -12,6 +11,7 @@ from callboard.actors.publisher.blob_janitor import (
     BlobJanitor,
     BlobJanitorSettings,
 )
+from callboard.actors.publisher.effects import CollectBlobs
 from callboard.content.collection import BlobCollection
 from callboard.errors import BlobUnavailable
 from callboard.messages.topics import Topics

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from callboard.actors.core.effects import Shortened
+from callboard.actors.core.shortening import Shortened
 from callboard.actors.core.shortening_limits import ShorteningLimits
 from callboard.actors.worlds.shortening.last_announcements import LastAnnouncements
 from callboard.actors.worlds.shortening.shortener import Shortener

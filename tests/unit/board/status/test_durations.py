@@ -9,8 +9,9 @@ from typing import Any
 import pytest
 
 from callboard.actors.core.decision import Origin
-from callboard.actors.core.effects import BuildPackage, ImportPackages
+from callboard.actors.publisher.effects import BuildPackage
 from callboard.actors.publisher.intake.distributor import Distributor, DistributorSettings
+from callboard.actors.subscriber.effects import ImportPackages
 from callboard.board.board import Callboard
 from callboard.board.read.status.metrics import exposition
 from callboard.errors import BlobMissing

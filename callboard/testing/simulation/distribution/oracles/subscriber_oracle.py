@@ -5,9 +5,9 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
 from callboard.actors.core.decision import Perform
-from callboard.actors.core.effects import ImportPackages, RunHook
 from callboard.actors.runtime.simulated.simulated import EPOCH_NS
 from callboard.actors.subscriber import SubscriberSettings
+from callboard.actors.subscriber.effects import ImportPackages, RunHook
 from callboard.messages import codec
 from callboard.messages.distribution.ledger import Ledger
 from callboard.messages.distribution.topic_messages import Kind, PackageStatusMessage, Status

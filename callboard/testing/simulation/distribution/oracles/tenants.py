@@ -4,8 +4,8 @@ from collections import defaultdict
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from callboard.actors.core.effects import Permit
 from callboard.actors.subscriber import SubscriberSettings
+from callboard.actors.subscriber.effects import Permit
 from callboard.messages.distribution.topic_messages import DiscoveryMessage, State
 
 Who = tuple[str, str]

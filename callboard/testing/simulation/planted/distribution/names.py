@@ -4,7 +4,7 @@ from dataclasses import replace
 from typing import Any
 
 from callboard.actors.core import lease
-from callboard.actors.core.effects import Permit
+from callboard.actors.subscriber.effects import Permit
 from callboard.actors.subscriber.reporting.lease_holder import LeaseHolder, News
 from callboard.actors.subscriber.startup import gap
 from callboard.actors.subscriber.startup.startup import Startup

@@ -7,18 +7,18 @@ from callboard.actors.core.effects import LogRead
 from callboard.actors.publisher.intake import batch
 from callboard.actors.runtime.running_agent import RunningAgent
 from callboard.actors.runtime.shell import Shell
-from callboard.actors.worlds.world import AgentWorld
+from callboard.actors.worlds.log_world import LogWorld
 from callboard.testing.simulation.planted.patch import Patch
 
 SOON_S = 0.5
 
 
-async def _counts_records(right: Any, self: AgentWorld, effect: Any) -> LogRead:
+async def _counts_records(right: Any, self: LogWorld, effect: Any) -> LogRead:
     found: LogRead = await right(self, effect)
     return replace(found, next=effect.start + len(found.records)) if found.records else found
 
 
-async def _end_last(right: Any, self: AgentWorld, effect: Any) -> LogRead:
+async def _end_last(right: Any, self: LogWorld, effect: Any) -> LogRead:
     """The end of the log is read after the last look, so records appended between the two are skipped."""
     found: LogRead = await right(self, effect)
     if found.records:
@@ -52,8 +52,8 @@ def _no_blame(*_: Any) -> None:
 
 
 BUGS = (
-    Patch("offsets are counted, not read", AgentWorld, "_read", _counts_records),
-    Patch("the end of the log is asked for after the last look", AgentWorld, "_read", _end_last),
+    Patch("offsets are counted, not read", LogWorld, "_read", _counts_records),
+    Patch("the end of the log is asked for after the last look", LogWorld, "_read", _end_last),
     Patch("peers do not learn of a restart", Shell, "_meet", _no_introductions),
     Patch("a wake-up loses a timer", Shell, "_wake", _no_more_timers),
     Patch("a question is put again however often its actor crashes at it", RunningAgent, "_blame", _no_blame),

@@ -18,7 +18,8 @@ from callboard.actors.core.decision import (
     Stopping,
     Tick,
 )
-from callboard.actors.core.effects import Append, BuildPackage, FindBounds, LogRead, ReadLog, TopicBounds
+from callboard.actors.core.effects import Append, FindBounds, LogRead, ReadLog, TopicBounds
+from callboard.actors.publisher.effects import BuildPackage
 from callboard.actors.publisher.intake.distributor import Distributor, DistributorSettings
 from callboard.errors import BlobUnavailable, LogUnavailable, RecordTooLarge, RequestRefused
 from callboard.messages.distribution.mailbox import DistributeRequest, DistributeResponse

@@ -6,7 +6,8 @@ from typing import ClassVar
 import pytest
 
 from callboard.actors.core.decision import Done, Effect, Input, Origin, Stopping
-from callboard.actors.core.effects import Append, BuildPackage
+from callboard.actors.core.effects import Append
+from callboard.actors.publisher.effects import BuildPackage
 from callboard.actors.publisher.intake.distributor import Distributor, DistributorSettings
 from callboard.actors.publisher.intake.throttle import ANSWER_S, ThrottleSettings
 from callboard.messages.distribution.fleet_mail import FleetQuery, FleetView, Liveness, Member

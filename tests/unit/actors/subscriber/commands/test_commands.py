@@ -1,6 +1,6 @@
 import pytest
 
-from callboard.actors.core.effects import ImportPackages, SaveLedger
+from callboard.actors.subscriber.effects import ImportPackages, SaveLedger
 from callboard.errors import BlobMissing, PackageCorrupt
 from callboard.messages.distribution.mailbox import CommandsBlocked, StatusesPending, StatusesSent
 from callboard.messages.distribution.topic_messages import Kind, Status

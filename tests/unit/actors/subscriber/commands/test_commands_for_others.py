@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from callboard.actors.core.effects import ImportPackages
+from callboard.actors.subscriber.effects import ImportPackages
 from callboard.messages.distribution.mailbox import CommandsRead
 from callboard.messages.distribution.topic_messages import ClearCommand, State, Status, VerifyCommand
 from callboard.testing.drivers.subscriber_example import ImporterDriver, clear, command

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from callboard.actors.core.effects import ImportPackages, OpenRepository, SaveLedger
+from callboard.actors.subscriber.effects import ImportPackages, OpenRepository, SaveLedger
 from callboard.errors import BlobMissing, RepositoryUnavailable
 from callboard.messages.distribution.ledger import Ledger
 from callboard.messages.distribution.mailbox import (

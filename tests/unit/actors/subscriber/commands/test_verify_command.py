@@ -1,6 +1,6 @@
 """A command to list the repository runs between two imports, at one position, and is answered with the list."""
 
-from callboard.actors.core.effects import ImportPackages, SurveyRepository
+from callboard.actors.subscriber.effects import ImportPackages, SurveyRepository
 from callboard.content.survey import Survey
 from callboard.errors import RequestRefused
 from callboard.messages.distribution.topic_messages import VerifyCommand

@@ -3,7 +3,7 @@ from dataclasses import dataclass, field
 import pytest
 
 from callboard.actors.core.decision import Moment
-from callboard.actors.core.effects import ImportPackages
+from callboard.actors.subscriber.effects import ImportPackages
 from callboard.actors.subscriber.gates.gate import Gate, Leave, Wait
 from callboard.actors.subscriber.importing import next_package
 from callboard.errors import BlobMissing

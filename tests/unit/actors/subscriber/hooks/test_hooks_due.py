@@ -7,8 +7,8 @@ import pytest
 
 from callboard.actors.core.backoff import Backoff
 from callboard.actors.core.decision import Failed, Stopping
-from callboard.actors.core.effects import ImportPackages, RunHook, SaveLedger
 from callboard.actors.core.hooks import HookSettings
+from callboard.actors.subscriber.effects import ImportPackages, RunHook, SaveLedger
 from callboard.actors.subscriber.hooks.hooks_due import DUE_MAX
 from callboard.errors import HookFailed, LogUnavailable
 from callboard.messages.distribution.ledger import HookDue, Ledger

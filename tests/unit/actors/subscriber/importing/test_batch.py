@@ -2,7 +2,7 @@
 
 import pytest
 
-from callboard.actors.core.effects import ImportPackages, OpenRepository
+from callboard.actors.subscriber.effects import ImportPackages, OpenRepository
 from callboard.actors.subscriber.importing.batch import BLOB_BYTES_ASSUMED
 from callboard.errors import BlobMissing, CallboardError, PackageCorrupt, RepositoryUnavailable
 from callboard.messages.distribution.ledger import Ledger

@@ -1,8 +1,9 @@
 import pytest
 
 from callboard.actors.core.decision import Origin, PeerUp, Stopping
-from callboard.actors.core.effects import FindBounds, ImportPackages, OpenRepository, SaveLedger
+from callboard.actors.core.effects import FindBounds
 from callboard.actors.subscriber import roles
+from callboard.actors.subscriber.effects import ImportPackages, OpenRepository, SaveLedger
 from callboard.errors import (
     BlobMissing,
     BlobUnavailable,

@@ -7,8 +7,9 @@ from random import Random
 
 import pytest
 
-from callboard.actors.core.effects import ImportPackages, OpenRepository, ReadLog, RunHook, SaveLedger
+from callboard.actors.core.effects import ReadLog
 from callboard.actors.core.hooks import HookSettings
+from callboard.actors.subscriber.effects import ImportPackages, OpenRepository, RunHook, SaveLedger
 from callboard.actors.subscriber.gates.gate import Wait
 from callboard.actors.subscriber.importing.parts import Parts
 from callboard.actors.subscriber.importing.steps import STEPS, USES, first

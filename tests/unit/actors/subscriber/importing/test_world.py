@@ -6,15 +6,8 @@ from pathlib import Path
 import pytest
 
 from callboard.actors.core.decision import Perform
-from callboard.actors.core.effects import (
-    FindBounds,
-    ImportPackages,
-    LogRead,
-    OpenRepository,
-    ReadLog,
-    SaveLedger,
-    TopicBounds,
-)
+from callboard.actors.core.effects import FindBounds, LogRead, ReadLog, TopicBounds
+from callboard.actors.subscriber.effects import ImportPackages, OpenRepository, SaveLedger
 from callboard.actors.worlds.world import AgentWorld
 from callboard.backends.blob_stores.folder import FolderBlobStore
 from callboard.backends.log import Retention

@@ -2,7 +2,8 @@
 
 import pytest
 
-from callboard.actors.core.effects import ImportPackages, LogRead, ReadLog, SaveLedger
+from callboard.actors.core.effects import LogRead, ReadLog
+from callboard.actors.subscriber.effects import ImportPackages, SaveLedger
 from callboard.actors.subscriber.quarantine.retry_given_up import RECALL_MAX
 from callboard.errors import BlobMissing, CallboardError, OffsetOutOfRange
 from callboard.messages.distribution.ledger import GivenUp, Ledger

@@ -2,7 +2,8 @@
 
 import pytest
 
-from callboard.actors.core.effects import ImportPackages, LogRead, OpenRepository, ReadLog, SaveLedger
+from callboard.actors.core.effects import LogRead, ReadLog
+from callboard.actors.subscriber.effects import ImportPackages, OpenRepository, SaveLedger
 from callboard.errors import (
     BlobMissing,
     BlobUnavailable,

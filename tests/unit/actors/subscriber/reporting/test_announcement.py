@@ -3,7 +3,7 @@
 import pytest
 
 from callboard.actors.core.backoff import Backoff
-from callboard.actors.core.effects import ImportPackages
+from callboard.actors.subscriber.effects import ImportPackages
 from callboard.actors.subscriber.importing.progress import SLOW_S
 from callboard.errors import HookFailed, LogUnavailable
 from callboard.messages.distribution.mailbox import Report

@@ -5,15 +5,8 @@ from dataclasses import replace
 import pytest
 
 from callboard.actors.core.decision import Origin
-from callboard.actors.core.effects import (
-    Append,
-    FindBounds,
-    ImportPackages,
-    LogRead,
-    OpenRepository,
-    ReadLog,
-    TopicBounds,
-)
+from callboard.actors.core.effects import Append, FindBounds, LogRead, ReadLog, TopicBounds
+from callboard.actors.subscriber.effects import ImportPackages, OpenRepository
 from callboard.errors import LogUnavailable, OffsetOutOfRange, RepositoryBusy
 from callboard.messages.distribution.mailbox import Admitted, AgentProblem, Ready, ReadyQuery
 from callboard.messages.distribution.topic_messages import ForgottenMessage, LogMessage, State

@@ -4,7 +4,8 @@ from random import Random
 import pytest
 
 from callboard.actors.core.decision import Done, Failed, Started, Stopping
-from callboard.actors.core.effects import Append, Shortened, ShortenTopics
+from callboard.actors.core.effects import Append
+from callboard.actors.core.shortening import Shortened, ShortenTopics
 from callboard.actors.subscriber.reporting.status_sender import StatusSender
 from callboard.errors import LogUnavailable
 from callboard.messages.distribution.mailbox import StatusesPending, StatusesSent

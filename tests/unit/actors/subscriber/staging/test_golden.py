@@ -3,8 +3,8 @@
 import pytest
 
 from callboard.actors.core.decision import PeerUp
-from callboard.actors.core.effects import ImportPackages
 from callboard.actors.subscriber import actors, roles
+from callboard.actors.subscriber.effects import ImportPackages
 from callboard.messages.distribution.mailbox import StatusesPending, Verdicts, VerdictsWanted
 from callboard.messages.distribution.topic_messages import (
     DiscoveryMessage,

@@ -5,8 +5,8 @@ from dataclasses import replace
 import pytest
 
 from callboard.actors.core.decision import Origin
-from callboard.actors.core.effects import ImportPackages, RunHook, SaveLedger
 from callboard.actors.core.hooks import HookSettings
+from callboard.actors.subscriber.effects import ImportPackages, RunHook, SaveLedger
 from callboard.actors.subscriber.hooks.hooks_due import HOPE_CALLS
 from callboard.cli.run.until_caught_up import STILL_S, hopeless
 from callboard.errors import CallboardError, HookFailed, PackageCorrupt

@@ -4,8 +4,9 @@ from typing import Any
 import pytest
 
 from callboard.actors.core.decision import PeerUp
-from callboard.actors.core.effects import FindBounds, ImportPackages, LogRead, OpenRepository, ReadLog, SaveLedger
+from callboard.actors.core.effects import FindBounds, LogRead, ReadLog
 from callboard.actors.subscriber import roles
+from callboard.actors.subscriber.effects import ImportPackages, OpenRepository, SaveLedger
 from callboard.errors import LogUnavailable, RepositoryBusy, RepositoryUnavailable, SchemaTooNew
 from callboard.messages.distribution.ledger import Ledger, Watermark
 from callboard.messages.distribution.mailbox import (
