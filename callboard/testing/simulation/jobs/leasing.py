@@ -1,7 +1,7 @@
 """What must hold when jobs are leased: limits, and the order of jobs."""
 
 from collections import Counter, defaultdict
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
 from callboard.actors.jobs.jobs import Jobs, Worker
 from callboard.actors.jobs.topics import runs
@@ -73,8 +73,10 @@ class Leasing:
             must(most <= (queue.parallel or most), "no limit of a worker is exceeded", story)
             must(queue.name not in self._jobs.queues.suspended, "a suspended queue starts no job", story)
 
-    def order(self, granted: list[Book], read_to: int) -> None:
-        """Of one topic, the more urgent jobs come first, then the older ones; topics in turn wait for each other."""
+    def order(self, granted: list[Book], refused: Collection[int], read_to: int) -> None:
+        """Of one topic, the more urgent jobs come first, then the older ones; topics in turn wait for each other. Those
+        that were ``refused``, as their worker has gone meanwhile, come later.
+        """
         ids = {id(book): job for job, book in self._books.items()}
 
         def rank(book: Book) -> tuple[int, int]:
@@ -82,9 +84,9 @@ class Leasing:
 
         last = {book.topic: book for book in sorted(granted, key=rank)}
         plain = [
-            book for book in self._books.values()
+            book for job, book in self._books.items()
             if book.state == JobState.QUEUED and not book.options.lane and not book.due_ms and not book.before
-            and book.since <= read_to
+            and book.since <= read_to and job not in refused
         ]  # fmt: skip
         for book in plain:
             if book.topic in last and self.queue(book).order is not QueueOrder.ORDERED:

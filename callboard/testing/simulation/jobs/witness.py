@@ -177,7 +177,7 @@ class Witness:
                 book.begun, book.given = False, book.saved
                 granted.append(book)
         self.leasing.limits(granted)
-        self.leasing.order(granted, leased.read_to)
+        self.leasing.order(granted, refused, leased.read_to)
 
     def _attempted(self, at: At, ended: JobsEndedMessage, place: int, *, accepted: bool) -> None:
         job, lease, outcome = ended.jobs[place], ended.leases[place], Outcome(ended.outcomes[place])
