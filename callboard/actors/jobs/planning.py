@@ -128,9 +128,10 @@ class Planner:
         """How many jobs the limit of rate lets start now."""
         rates, now_ms = self._jobs.rates, self._now_ms
         again_ms = self._paused_ms.get(queue.name, 0)
-        if again_ms <= now_ms and (many := rates.left(queue, now_ms)):
+        is_paused = now_ms < again_ms <= now_ms + PAUSE_MS  # not if the clock was set back meanwhile
+        if not is_paused and (many := rates.left(queue, now_ms)):
             return many
-        again_ms = again_ms if again_ms > now_ms else rates.next_ms(queue, now_ms)
+        again_ms = again_ms if is_paused else rates.next_ms(queue, now_ms)
         self.next_ms = min(self.next_ms or again_ms, again_ms)
         return 0
 

@@ -31,20 +31,25 @@ class Rates:
 
     def left(self, queue: JobQueue, now_ms: int) -> int:
         """How many jobs of the queue, which has a limit, may start now."""
-        begun = self._starts.get(queue.name, ())
-        return max(0, queue.rate - sum(many for _, last_ms, many in begun if last_ms > now_ms - queue.rate_ms))
+        return max(0, queue.rate - sum(many for _, _, many in self._counted(queue, now_ms)))
 
     def next_ms(self, queue: JobQueue, now_ms: int) -> int:
         """When another may start, if none may now."""
-        begun_ms = (last_ms for _, last_ms, _ in self._starts.get(queue.name, ()))
-        return queue.rate_ms + min((each for each in begun_ms if each > now_ms - queue.rate_ms), default=now_ms)
+        return queue.rate_ms + min((last_ms for _, last_ms, _ in self._counted(queue, now_ms)), default=now_ms)
+
+    def _counted(self, queue: JobQueue, now_ms: int) -> list[tuple[int, int, int]]:
+        """The starts that count now. Those that are later by more than a period do not: the clock was set back."""
+        begun, period = self._starts.get(queue.name, ()), queue.rate_ms
+        return [each for each in begun if now_ms - period < each[1] <= now_ms + period]
 
     def start(self, queue: JobQueue, now_ms: int) -> bool:
         """A job of the queue, which has a limit, is to start: whether it may."""
+        if any(last_ms > now_ms + queue.rate_ms for _, last_ms, _ in self._starts.get(queue.name, ())):
+            self._set_back(queue.name, now_ms)
         if not self.left(queue, now_ms):
             self.refused.add(queue.name)
             return False
-        begun = [each for each in self._starts.get(queue.name, ()) if each[1] > now_ms - queue.rate_ms]
+        begun = self._counted(queue, now_ms)
         joins = begun and now_ms - begun[-1][0] < queue.rate_ms // PARTS
         first_ms, last_ms, many = begun.pop() if joins else (now_ms, now_ms, 0)
         self._starts[queue.name] = [*begun, (first_ms, max(last_ms, now_ms), many + 1)]
@@ -52,5 +57,9 @@ class Rates:
 
     def set_back(self, now_ms: int) -> None:
         """Another dispatcher begins: what seems to start later, by the clock of the last one, counts as of now."""
-        for name, begun in self._starts.items():
-            self._starts[name] = [(min(first, now_ms), min(last, now_ms), many) for first, last, many in begun]
+        for name in self._starts:
+            self._set_back(name, now_ms)
+
+    def _set_back(self, name: str, now_ms: int) -> None:
+        begun = self._starts[name]
+        self._starts[name] = [(min(first, now_ms), min(last, now_ms), many) for first, last, many in begun]

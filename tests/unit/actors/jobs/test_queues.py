@@ -292,6 +292,27 @@ def test_a_rate_holds_in_any_period_also_through_another_dispatcher_and_a_clock_
     assert [job for job, _ in topic.planner.plan(topic.ms + 1000)] == jobs[3:6]
 
 
+def test_a_queue_with_a_rate_goes_on_after_a_period_when_the_clock_of_its_dispatcher_is_set_back() -> None:
+    topic = Topic(JobQueue(name="q", topics=("**",), rate=3, rate_ms=1000))
+    jobs = topic.add(*"aaaaaaa")
+    topic.ms = 3_600_000
+    assert topic.lease() == jobs[:3]
+    topic.ms = 1000
+    early = JobsLeasedMessage(
+        cluster_log="log", epoch=1, dispatcher="d", workers=("one",), worker_of=(0,), jobs=(jobs[3],),
+        read_to=topic.offset, read_ms=3_600_000,
+    )  # fmt: skip
+    assert topic.see(early) == {jobs[3]: "queue q has had its starts"}, "those by the former time count as of now"
+    topic.ms += 200
+    assert topic.lease() == []
+    topic.ms += 700
+    assert topic.lease() == []
+    assert topic.planner.next_ms == 2000
+    topic.ms = 2000
+    assert topic.lease() == jobs[3:6]
+    assert topic.lease() == []
+
+
 def test_starts_are_remembered_by_parts_of_the_period_and_never_too_early() -> None:
     topic = Topic(JobQueue(name="q", topics=("**",), rate=1000, rate_ms=10_000, cluster_parallel=1))
     starts = list[int]()
