@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from callboard.board.jobs.job import Job, Progress
     from callboard.board.jobs.new_job import NewJob, NewJobOptions
     from callboard.board.jobs.outbox.relay import Outbox
-    from callboard.board.jobs.queues import QueueOptions, QueueSettings, QueueState
+    from callboard.board.jobs.queues import QueueSettings, QueueState
     from callboard.board.jobs.functions.registry import DefinedJob, JobRegistry
     from callboard.board.jobs.work.running_job import RunningJob
     from callboard.board.jobs.schedules.schedule_state import ScheduleState
@@ -139,7 +139,7 @@ __all__ = [
     "MemberOptions", "MemberReport", "MembershipEnded", "NameLapsed", "NewJob", "NewJobOptions", "NotAllImported",
     "NotAnswered", "NotImported", "NotSupported", "OffsetOutOfRange", "Outbox", "Package", "PackageCorrupt",
     "PackageError", "PackageRefused", "Page", "Progress", "Provider", "Publisher", "PublisherStatus", "Publishing",
-    "QueueOptions", "QueueOrder", "QueueSettings", "QueueState", "QueueView", "QueuedPackage", "RecordTooLarge",
+    "QueueOrder", "QueueSettings", "QueueState", "QueueView", "QueuedPackage", "RecordTooLarge",
     "Remedy", "RemoteCluster", "RemoteInstance", "Repair", "RepositoryBusy", "RepositoryError", "RepositoryOccupied",
     "RepositoryUnavailable", "RequestOptions", "RequestRefused", "Retention", "RetentionGate", "RetryJob",
     "RootFilled", "RunningJob", "ScheduleState", "SchemaTooNew", "SigningKey", "Subscriber", "SubscriberOptions",
@@ -176,7 +176,7 @@ _MODULES = {
     "callboard.board.jobs.job": "Job Progress",
     "callboard.board.jobs.new_job": "NewJob NewJobOptions",
     "callboard.board.jobs.outbox.relay": "Outbox",
-    "callboard.board.jobs.queues": "QueueOptions QueueSettings QueueState",
+    "callboard.board.jobs.queues": "QueueSettings QueueState",
     "callboard.board.jobs.functions.registry": "DefinedJob JobRegistry",
     "callboard.board.jobs.work.running_job": "RunningJob",
     "callboard.board.jobs.schedules.schedule_state": "ScheduleState",

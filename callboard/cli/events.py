@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from callboard.cli.board import on_board
-from callboard.cli.jobs.add import payload_value
 from callboard.cli.options import BoardOptions, Json
 from callboard.cli.terminal.output import age, show, show_list, show_result
 from callboard.errors import RequestRefused
@@ -28,8 +27,11 @@ def publish(
     json: Json = False,
 ) -> None:
     """Publish an event to all listeners."""
-    value = payload_value(properties)
-    if value is not None and not isinstance(value, dict):
+    try:
+        value = {} if properties is None else plain_json.loads(properties)
+    except (ValueError, RecursionError):
+        value = properties
+    if not isinstance(value, dict):
         raise RequestRefused("the properties are no JSON object; write them as '{\"cents\": 99}'")
     event = on_board(options, lambda board: board.events.publish(topic, value))
     show_result(asdict(event), f"{event.topic} is published, as {event.id}", json=json)

@@ -3,6 +3,7 @@
 from collections.abc import Collection, Mapping
 from typing import Any
 
+from callboard.actors.jobs.queues import safe
 from callboard.actors.jobs.rules.telling import KINDS
 from callboard.door import limits
 from callboard.door.boards import function
@@ -74,6 +75,15 @@ def named(value: Any) -> str:
 def named_or_none(value: Any) -> str:
     """The same; an empty text for none."""
     return "" if isinstance(value, str) and not value else named(value)
+
+
+def queue_name(value: Any) -> str:
+    """The name of a queue to configure: as it is shown, but for what a pattern matched."""
+    name = named(value)
+    if (itself := name.replace("{0}", "")) != safe(itself):
+        expected = "letters, digits, spaces and _,.+#!?$%&()=-, no digit first, and {0} for what a pattern matched"
+        raise Unfit(value, expected)
+    return name
 
 
 def order(value: Any) -> QueueOrder:
@@ -149,7 +159,7 @@ NEW_JOB: dict[str, Rule] = {
 }
 
 QUEUE: dict[str, Rule] = {
-    "name": named,
+    "name": queue_name,
     "topics": several(pattern, PATTERNS_MAX, least=1),
     "order": order,
     "parallel": whole(0, SLOTS_MAX),

@@ -17,7 +17,15 @@ from callboard.board.jobs.job_events import JobEvents
 from callboard.board.jobs.log_context import bound_here
 from callboard.board.jobs.new_job import NewJob, NewJobOptions, checked_jobs
 from callboard.board.jobs.outbox.outboxing import Outboxing
-from callboard.board.jobs.queues import COMPAT, QueueOptions, QueueSettings, QueueState, queue_settings, queue_states
+from callboard.board.jobs.queues import (
+    COMPAT,
+    QueueSettings,
+    QueueState,
+    demand_configured,
+    demand_queue,
+    queue_settings,
+    queue_states,
+)
 from callboard.board.jobs.reading import JobReading
 from callboard.board.jobs.schedules.schedule_state import scheduled
 from callboard.board.jobs.schedules.scheduling import Scheduling
@@ -128,7 +136,7 @@ class BoardJobs(Finding, JobEvents, Outboxing, Scheduling):
                 a thread.
             slots: how many jobs run at a time.
             drain_s: seconds that ``stop`` waits for those that run.
-            deny: topics and patterns of topics that it does not run after all.
+            deny: topics and patterns of topics that it does not run, although it has a function for them.
             **options: of the member, see ``MemberOptions``. A queue can demand its ``tags``, such as ``"gpu"``.
 
         Raises:
@@ -137,6 +145,7 @@ class BoardJobs(Finding, JobEvents, Outboxing, Scheduling):
         taken = door.worker(functions=functions, slots=slots, drain_s=drain_s, deny=deny)
         plan = member_plan(members.options(options), self._board)
         handlers = Handlers({PUBLISH: publishing(self._board), **functions})
+        handlers.demand_any(taken["deny"])
         member = Member(self._board, plan)
         return Worker(self._board, member, handlers, slots, drain_s, taken["deny"], plan.agent.tags)
 
@@ -153,7 +162,7 @@ class BoardJobs(Finding, JobEvents, Outboxing, Scheduling):
 
     async def workers(self) -> tuple[WorkerState, ...]:
         """The workers, by instance."""
-        return worker_states(await self._read())
+        return await worker_states(self._board, await self._read())
 
     async def watch(self) -> AsyncGenerator[tuple[QueueState, ...], None]:
         """What waits and runs in each queue: now, and whenever that has changed."""
@@ -235,12 +244,14 @@ class BoardJobs(Finding, JobEvents, Outboxing, Scheduling):
         return job
 
     async def suspend(self, queue: str, reason: str = "", author: str = "") -> None:
-        """Start no more jobs of the queue; those that run go on."""
-        await self._command(reason, author, suspend=door.asked(queue=queue)["queue"])
+        """Start no more jobs of the queue; those that run go on. Raises ``RequestRefused`` for an unknown queue."""
+        demand_queue(await self._read(), door.asked(queue=queue)["queue"])
+        await self._command(reason, author, suspend=queue)
 
     async def resume(self, queue: str, reason: str = "", author: str = "") -> None:
-        """Start jobs of the queue again."""
-        await self._command(reason, author, resume=door.asked(queue=queue)["queue"])
+        """Start jobs of the queue again. Raises ``RequestRefused`` for an unknown queue."""
+        demand_queue(await self._read(), door.asked(queue=queue)["queue"])
+        await self._command(reason, author, resume=queue)
 
     async def configure(
         self, name: str, topics: Iterable[str], *, compat: bool = False, **options: Unpack[QueueSettings]
@@ -248,7 +259,7 @@ class BoardJobs(Finding, JobEvents, Outboxing, Scheduling):
         """Add a queue, or replace the settings of the one with this name, which keeps its place.
 
         Args:
-            name: of the queue.
+            name: of the queue; ``{0}`` in it stands for what a pattern matched, so each has a queue of its own.
             topics: topics and patterns of topics.
             compat: have the defaults of Apache Sling: 15 jobs at a time on each worker, 10 retries, each after 2 s, and
                 none for a job that raises.
@@ -259,12 +270,16 @@ class BoardJobs(Finding, JobEvents, Outboxing, Scheduling):
         """
         door.asked(compat=compat)
         chosen: QueueSettings = {**(COMPAT if compat else {}), **options}
-        settings = queue_settings(QueueOptions(**door.queue(name=name, topics=topics, **chosen)))
+        settings = queue_settings(door.queue(name=name, topics=topics, **chosen))
         await self._command("", "", configure=settings)
 
     async def remove_queue(self, queue: str) -> None:
-        """Remove the settings of the queue; its topics go to the queues that match them otherwise."""
-        await self._command("", "", remove=door.asked(queue=queue)["queue"])
+        """Remove the settings of the queue; its topics go to the queues that match them otherwise.
+
+        Raises ``RequestRefused`` if the queue is not configured.
+        """
+        demand_configured(await self._read(), door.asked(queue=queue)["queue"])
+        await self._command("", "", remove=queue)
 
 
 def _added(new: NewJob, job: int) -> Job:

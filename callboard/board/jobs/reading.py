@@ -41,6 +41,8 @@ NS_PER_MS = 1_000_000
 REFUSALS_MAX = 10_000
 """Records with refusals that are remembered: those who appended them ask at once."""
 
+RECORDS_KEPT = 4
+"""Those that added and ended the jobs asked for last: the next ones are likely to be in the same, of 1 MB at most."""
 
 Added = tuple[Record, JobsAddedMessage]
 """A record that added jobs, and what it says."""
@@ -57,7 +59,7 @@ class JobReading:
 
     def _begin(self) -> None:
         self.jobs = Jobs()
-        self._latest: Added | None = None
+        self._records: dict[int, tuple[Record, Event | Unread]] = {}
         self.next, self.time_ns = -1, 0
         self.refusals: dict[int, dict[int, str]] = {}
         """What records did not do, by offset."""
@@ -252,15 +254,17 @@ class JobReading:
 
     async def added(self, offset: int) -> Added:
         """The record at this offset, which added jobs, and what it says."""
-        if self._latest is None or self._latest[0].offset != offset:
-            record, message = await self._record(offset)
-            assert isinstance(message, JobsAddedMessage)
-            self._latest = record, message
-        return self._latest
+        record, message = await self._record(offset)
+        assert isinstance(message, JobsAddedMessage)
+        return record, message
 
     async def _record(self, offset: int) -> tuple[Record, Event | Unread]:
-        [record] = await self.log.read(self._topic, offset, 1)
-        return record, read(record, JOB_MESSAGES, check_message)
+        if (found := self._records.get(offset)) is None:
+            [record] = await self.log.read(self._topic, offset, 1)
+            if len(self._records) == RECORDS_KEPT:
+                del self._records[next(iter(self._records))]
+            found = self._records[offset] = record, read(record, JOB_MESSAGES, check_message)
+        return found
 
     async def news(self, timeout_s: float) -> bool:
         """Wait for another record; False after the timeout."""

@@ -8,7 +8,6 @@ from callboard.board.jobs.queues import QueueSettings
 from callboard.cli.board import on_board
 from callboard.cli.commanding import Author, Reason
 from callboard.cli.jobs.listing import JobId
-from callboard.cli.jobs.many import demand_queue
 from callboard.cli.jobs.shown import job_data, job_line
 from callboard.cli.options import BoardOptions, Json
 from callboard.cli.terminal.exit_codes import FOUND
@@ -20,7 +19,6 @@ if TYPE_CHECKING:
 
 JobIds = Annotated[list[int], typer.Argument(metavar="ID...", min=0, help="The jobs.", show_default=False)]
 QueueName = Annotated[str, typer.Argument(metavar="QUEUE", help="Its name.", show_default=False)]
-Expect = Annotated[bool, typer.Option("--expect", help="Accept an unknown name.")]
 
 
 def stop(options: BoardOptions, jobs: JobIds, reason: Reason = "", author: Author = "", json: Json = False) -> None:
@@ -51,21 +49,10 @@ def retry(options: BoardOptions, job: JobId, json: Json = False) -> None:
 
 
 def suspend(
-    options: BoardOptions,
-    queue: QueueName,
-    expect: Expect = False,
-    reason: Reason = "",
-    author: Author = "",
-    json: Json = False,
+    options: BoardOptions, queue: QueueName, reason: Reason = "", author: Author = "", json: Json = False
 ) -> None:
     """Start no more jobs of a queue; those that run go on."""
-
-    async def work(board: "Callboard") -> None:
-        if not expect:
-            await demand_queue(board, queue)
-        await board.jobs.suspend(queue, reason, author)
-
-    on_board(options, work)
+    on_board(options, lambda board: board.jobs.suspend(queue, reason, author))
     show_result({"queue": queue, "suspended": True}, f"{queue} is suspended", json=json)
 
 
@@ -73,12 +60,7 @@ def resume(
     options: BoardOptions, queue: QueueName, reason: Reason = "", author: Author = "", json: Json = False
 ) -> None:
     """Start jobs of a suspended queue again."""
-
-    async def work(board: "Callboard") -> None:
-        await demand_queue(board, queue)
-        await board.jobs.resume(queue, reason, author)
-
-    on_board(options, work)
+    on_board(options, lambda board: board.jobs.resume(queue, reason, author))
     show_result({"queue": queue, "suspended": False}, f"{queue} is resumed", json=json)
 
 
@@ -128,7 +110,6 @@ def configure(
 
     async def work(board: "Callboard") -> None:
         if remove:
-            await demand_queue(board, queue)
             await board.jobs.remove_queue(queue)
         else:
             await board.jobs.configure(queue, topics or (), compat=compat, **settings)

@@ -8,6 +8,7 @@ import typer
 
 from callboard.cli.board import on_board
 from callboard.cli.jobs.listing import JobId
+from callboard.cli.jobs.many import demand_topic
 from callboard.cli.options import BoardOptions, Json
 from callboard.cli.terminal.output import show_json, show_list, show_result
 from callboard.errors import RequestRefused
@@ -39,6 +40,8 @@ def events(
 
     async def work(board: "Callboard") -> None:
         known = list[dict[str, object]]()
+        if once:
+            await demand_topic(board, topic)
         async for event in board.jobs.events(start, topic=topic, kinds=kind or (), follow=not once):
             if json and once:
                 known.append(asdict(event))

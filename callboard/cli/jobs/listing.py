@@ -11,12 +11,13 @@ import typer
 
 from callboard.backends.examination import Finding, Level
 from callboard.board.jobs.board_jobs import BoardJobs
+from callboard.board.jobs.finding.finding import JobPage
 from callboard.board.jobs.health.checkup import examine_jobs
 from callboard.board.jobs.health.report import WorkerState
 from callboard.board.jobs.job import Job
 from callboard.board.jobs.queues import QueueState
 from callboard.cli.board import on_board
-from callboard.cli.jobs.many import OfQueue, OfTopic, Where, query
+from callboard.cli.jobs.many import OfQueue, OfTopic, Where, demand_topic, query
 from callboard.cli.jobs.shown import job_data, job_lines, since, state_words
 from callboard.cli.options import BoardOptions, Json, Limit
 from callboard.cli.terminal.output import say, show_json, show_list, show_result, show_table, table
@@ -57,9 +58,12 @@ def list_jobs(
     every = every or "all" in (state or ())
     states = tuple(JobState) if every else _states(state or ()) or OPEN
     asked = query(topic, queue, where)
-    page = on_board(
-        options, lambda board: board.jobs.find(states, after=after, limit=limit, newest=newest or None, **asked)
-    )
+
+    async def work(board: "Callboard") -> JobPage:
+        await demand_topic(board, topic)
+        return await board.jobs.find(states, after=after, limit=limit, newest=newest or None, **asked)
+
+    page = on_board(options, work)
     if json:
         show_json({"items": [job_data(job) for job in page.items], "after": page.after})
     elif page.items or page.after >= 0:
@@ -109,7 +113,7 @@ def workers(options: BoardOptions, json: Json = False) -> None:
         return await board.jobs.workers(), await examine_jobs(board.context)
 
     found, health = on_board(options, work)
-    columns = ("WORKER", "<SLOTS>", "<RUNNING>", "DISPATCHES", "TOPICS", "TAGS")
+    columns = ("WORKER", "STATE", "<SLOTS>", "<RUNNING>", "DISPATCHES", "TOPICS", "TAGS")
     show_list(found, columns, _worker_row, none="there is no worker; start one by `callboard run worker`", json=json)
     for each in health if found else ():
         if each.level is Level.PROBLEM:
@@ -118,18 +122,12 @@ def workers(options: BoardOptions, json: Json = False) -> None:
 
 def _worker_row(its: WorkerState) -> Iterable[str]:
     topics = " ".join((*its.topics, *(f"not {topic}" for topic in its.deny)))
-    return its.instance, str(its.slots), str(its.running), "yes" * its.dispatches, topics, " ".join(its.tags)
+    state = "live" if its.live else "dead"
+    return its.instance, state, str(its.slots), str(its.running), "yes" * its.dispatches, topics, " ".join(its.tags)
 
 
-def watch(
-    options: BoardOptions,
-    once: Annotated[bool, typer.Option("--once", help="Only as it is now.")] = False,
-    json: Json = False,
-) -> None:
+def watch(options: BoardOptions, json: Json = False) -> None:
     """Show what waits, runs and has ended in each queue, as it changes, until Ctrl-C."""
-    if once:
-        queues(options, json)
-        return
 
     async def lines(board: "Callboard") -> None:
         before: dict[str, QueueState] = {}

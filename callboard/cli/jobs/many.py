@@ -8,12 +8,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from callboard.actors.jobs.topics import matched
 from callboard.board.jobs.finding.finding import JobQuery
 from callboard.board.jobs.finding.statistics import JobFigures
 from callboard.cli.board import on_board
 from callboard.cli.commanding import Author, Reason
 from callboard.cli.options import BoardOptions, Json
 from callboard.cli.terminal.output import show_json, show_result, show_table
+from callboard.door import jobs as door
 from callboard.door.names import meant
 from callboard.errors import ConfigError, RequestRefused
 
@@ -51,12 +53,13 @@ def _condition(text: str) -> tuple[str, str | int | float | bool | None]:
     return f"{match['operator']}{match['name']}", value
 
 
-async def demand_queue(board: "Callboard", queue: str) -> None:
-    """Refuse a queue that nobody can mean."""
-    known = [each.name for each in await board.jobs.queues()]
-    if queue not in known:
-        then = meant(queue, known, "see `callboard jobs queues`")
-        raise RequestRefused(f"no queue {queue!r} is configured or has had jobs; {then}", code="not_found")
+async def demand_topic(board: "Callboard", pattern: str | None) -> None:
+    """Raise ``RequestRefused`` if there never was a job of such a topic."""
+    door.asked(topic=pattern)
+    known = [topic for each in await board.jobs.queues() for topic in each.topics]
+    if pattern is not None and not any(matched(pattern, topic) for topic in known):
+        then = meant(pattern, known, "see `callboard jobs queues`")
+        raise RequestRefused(f"no job of a topic {pattern!r} was ever added; {then}", code="not_found")
 
 
 def drop_all(
@@ -65,7 +68,7 @@ def drop_all(
 ) -> None:  # fmt: skip
     """End all jobs at once that fit and have not ended; those that run are cancelled."""
     asked = query(topic, queue, where)
-    _many(options, "dropped", queue, lambda board: board.jobs.drop_all(reason, author, **asked), json=json)
+    _many(options, "dropped", topic, lambda board: board.jobs.drop_all(reason, author, **asked), json=json)
 
 
 def retry_all(
@@ -78,7 +81,7 @@ def retry_all(
     async def work(board: "Callboard") -> int:
         return await board.jobs.retry_all(reason=reason, author=author, **asked)
 
-    _many(options, "added again", queue, work, json=json)
+    _many(options, "added again", topic, work, json=json)
 
 
 def clear(
@@ -89,16 +92,15 @@ def clear(
     json: Json = False,
 ) -> None:
     """Remove all jobs of a queue that have not ended, also from the history."""
-    _many(options, "removed", queue, lambda board: board.jobs.remove_all(queue, reason, author), json=json)
+    _many(options, "removed", None, lambda board: board.jobs.remove_all(queue, reason, author), json=json)
 
 
 def _many(
-    options: BoardOptions, word: str, queue: str | None, work: Callable[["Callboard"], Coroutine[Any, Any, int]], *,
+    options: BoardOptions, word: str, topic: str | None, work: Callable[["Callboard"], Coroutine[Any, Any, int]], *,
     json: bool,
 ) -> None:  # fmt: skip
     async def known(board: "Callboard") -> int:
-        if queue is not None:
-            await demand_queue(board, queue)
+        await demand_topic(board, topic)
         return await work(board)
 
     many = on_board(options, known)

@@ -11,16 +11,17 @@ from typing import Any
 
 import pytest
 
-from callboard import Callboard, NewJobOptions, QueueOptions, QueueSettings, RunningJob
+from callboard import Callboard, NewJobOptions, QueueSettings, RunningJob
 from callboard.board.jobs.work.processes import STOP_S
 from callboard.board.member.options import PROFILES
 from callboard.door.jobs import JOBS_MAX
+from callboard.messages.jobs.job_messages import JobQueue
 from tests.e2e.conftest import DEADLINE_S, Terminal
 
 TEXT = (Path(__file__).resolve().parents[3] / "docs" / "jobs.md").read_text(encoding="utf-8")
 PROGRAMS = dict(re.findall(r"^```python file=(\S+)\n(.*?)^```$", TEXT, re.MULTILINE | re.DOTALL))
 COMMANDS = [shlex.split(line, comments=True)[1:] for line in re.findall(r"^\$ (callboard .*)$", TEXT, re.MULTILINE)]
-USUAL = QueueOptions(name="", topics=())
+USUAL = JobQueue(name="")
 
 
 def test_the_jobs_of_the_document_are_run_by_the_worker_of_the_document(newcomer: Terminal) -> None:
@@ -114,14 +115,15 @@ def test_the_lines_of_the_document_have_their_context(newcomer: Terminal) -> Non
     "words",
     [
         f"adds up to {JOBS_MAX:,} at once",
-        f"again {USUAL.retries} times, first after {USUAL.delay_s:g} s, then after twice as long",
+        f"again {USUAL.retries} times, first after {USUAL.delay_ms // 1000} s, then after twice as long",
         f"After {USUAL.crashes} crashes of workers",
         f"its lease ran out ({PROFILES['default'].lease_s:g} s)",
     ],
 )
 def test_the_numbers_in_the_document_match_the_code(words: str) -> None:
     assert words in " ".join(TEXT.split())
-    assert (USUAL.growth, USUAL.delay_max_s, USUAL.keep_s, USUAL.keep_failed_s) == (2, 3600, 3600, 7 * 86_400)
+    assert (USUAL.growth_percent, USUAL.delay_max_ms) == (200, 3_600_000)
+    assert (USUAL.keep_ms, USUAL.keep_failed_ms) == (3_600_000, 7 * 86_400_000)
 
 
 def test_every_option_and_every_call_is_documented() -> None:

@@ -33,7 +33,7 @@ def test_events_are_published_listed_and_heard(terminal: Terminal) -> None:
     [
         (("publish", "shop//price"), "topic is 'shop//price'"),
         (("publish", "a", "[1]"), "the properties are no JSON object"),
-        (("publish", "a", "{"), "is no JSON"),
+        (("publish", "a", "{bad"), "the properties are no JSON object; write them as"),
         (("list", "--after", "17"), "is no cursor"),
         (("forget", "nobody"), "there is no listener 'nobody'"),
     ],

@@ -113,8 +113,14 @@ def test_queues_are_configured_suspended_and_watched(shop: Terminal) -> None:
     assert "no queue 'mials' is configured or has had jobs; did you mean 'mails'?" in shop.refused(
         "jobs", "suspend", "mials"
     )
-    shop.run("jobs", "suspend", "mials", "--expect")
-    shop.run("jobs", "resume", "mials")
+    for words in ("list", "drop-all", "retry-all"):
+        assert "no queue 'mials' is" in shop.refused("jobs", words, "--queue", "mials")
+        why = "no job of a topic 'mial/send' was ever added; did you mean 'mail/send'?"
+        assert why in shop.refused("jobs", words, "--topic", "mial/send")
+    assert why in shop.refused("jobs", "events", "--once", "--topic", "mial/send")
+    assert "no queue 'mials' is configured; did you mean 'mails'?" in shop.refused(
+        "jobs", "configure", "mials", "--remove"
+    )
     watching = shop.start("jobs", "watch")
     assert watching.stdout is not None
     seen = [watching.stdout.readline() for _ in range(2)]
@@ -123,7 +129,6 @@ def test_queues_are_configured_suspended_and_watched(shop: Terminal) -> None:
     assert watching.stdout.readline() == "mails: 1 queued, 0 active, 1 parked, 0 ended\n"
     watching.send_signal(signal.SIGINT)
     watching.communicate(timeout=DEADLINE_S)
-    assert "mails" in shop.out("jobs", "watch", "--once")
     shop.run("jobs", "configure", "mails", "--remove")
     assert {each["name"]: each["queued"] for each in shop.json("jobs", "queues")} == {"main": 1}
 
@@ -224,10 +229,10 @@ def test_all_settings_of_a_queue_have_an_option(shop: Terminal) -> None:
 
 
 def test_a_worker_does_not_run_what_it_is_to_deny(shop: Terminal) -> None:
-    worker = shop.start("run", "worker", "shop:jobs", "--deny", "mail/*", "--deny", "a", said="worker.txt")
+    worker = shop.start("run", "worker", "shop:jobs", "--deny", "mail/*", "--deny", "refuse", said="worker.txt")
     until(lambda: shop.json("jobs", "workers"))
     [found] = shop.json("jobs", "workers")
-    assert found["deny"] == ["mail/*", "a"]
+    assert (found["deny"], found["live"]) == (["mail/*", "refuse"], True)
     worker.send_signal(signal.SIGINT)
     worker.communicate(timeout=DEADLINE_S)
 
@@ -245,6 +250,8 @@ def test_a_worker_does_not_run_what_it_is_to_deny(shop: Terminal) -> None:
         (("jobs", "configure", "mails", "a", "--growth", "0.5"), "'--growth': Input should be greater than"),
         (("jobs", "configure", "mails", "a", "--tag", ""), "tags[0] is '', but should be 1 to 200 characters"),
         (("run", "worker", "shop:jobs", "--deny", "a//b"), "deny[0] is 'a//b', but should be a topic, or a pattern"),
+        (("run", "worker", "shop:jobs", "--deny", "mial/send"), "which it is to deny; did you mean 'mail/send'?"),
+        (("jobs", "configure", "2/mails", "a"), "name is '2/mails', but should be letters, digits, spaces"),
         (("jobs", "ad"), "Did you mean 'add'"),
         (("run", "worker"), "there is nothing to run; name a JobRegistry"),
         (("run", "worker", "shop:job"), "the jobs at 'shop:job' cannot be imported: AttributeError"),

@@ -9,6 +9,7 @@ from callboard.board.jobs.finding.statistics import JobStatistics, statistics
 from callboard.board.jobs.finding.templates import Condition, Template, conditions
 from callboard.board.jobs.job import Job, decoded
 from callboard.board.jobs.methods import JobMethods
+from callboard.board.jobs.queues import demand_queue
 from callboard.board.jobs.reading import Added, JobReading
 from callboard.door import jobs as door
 from callboard.errors import RequestRefused
@@ -85,11 +86,13 @@ class Finding(JobMethods):
             **query: which of them, see ``JobQuery``.
 
         Raises:
-            RequestRefused: wrong arguments.
+            RequestRefused: wrong arguments, or an unknown queue.
         """
         taken = door.asked(states=states, after=after, limit=limit, order=order, **{**query, "where": ()})
         by_end = order == "ended" if order else all(each.is_final for each in taken["states"])
         reading = await self._read()
+        if "queue" in query:
+            demand_queue(reading, query["queue"])
         newest = by_end if newest is None else door.asked(newest=newest)["newest"]
         search = _Search(reading, query)
         most = LOOKS_MAX if search.reads else limit

@@ -1,7 +1,7 @@
 """The functions of a worker."""
 
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from inspect import Parameter
 from typing import Any
 
@@ -11,6 +11,7 @@ from callboard.board.jobs.functions.signatures import parameters, payload_model
 from callboard.board.jobs.job import decoded
 from callboard.board.jobs.work.ending import Ending, succeeded
 from callboard.board.jobs.work.running_job import LATER, RunningJob
+from callboard.door.names import meant
 from callboard.door.rules import shown
 from callboard.errors import ConfigError
 from callboard.messages.jobs.limits import PATTERN
@@ -49,6 +50,13 @@ class Handlers:
     def patterns(self) -> tuple[str, ...]:
         """The topics that have a function."""
         return tuple(self._handlers)
+
+    def demand_any(self, deny: Iterable[str]) -> None:
+        """Raise ``ConfigError`` if none of the functions is for a topic of one of these patterns."""
+        for denied in deny:
+            if not any(matched(denied, its) or matched(its, denied) for its in self._handlers):
+                then = meant(denied, self._handlers, "leave it out")
+                raise ConfigError(f"the worker has no function for {denied!r}, which it is to deny; {then}")
 
     def of(self, topic: str) -> Handler | None:
         """The function of the most specific pattern that matches."""

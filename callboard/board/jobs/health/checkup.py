@@ -11,8 +11,6 @@ from callboard.board.jobs.methods import jobs_of
 from callboard.board.jobs.queues import queue_states
 from callboard.board.jobs.reading import JobReading
 from callboard.board.jobs.schedules.schedule_state import schedule_state
-from callboard.board.topology.opening import current
-from callboard.board.topology.view import report
 from callboard.board.topology.wording import named
 from callboard.errors import OffsetOutOfRange, SchemaTooNew
 
@@ -33,24 +31,16 @@ async def examine_jobs(board: BoardContext) -> list[Finding]:
     if not jobs.topics and not len(jobs.schedules):
         return []
     now_ms = board.now_ns() // 1_000_000
-    queues, workers = queue_states(reading), worker_states(reading)
+    queues, workers = queue_states(reading), await worker_states(board, reading)
     queued, active = sum(each.queued for each in queues), sum(each.active for each in queues)
-    leads = next((each.instance for each in workers if each.dispatches), "no one")
-    summary = ok(f"jobs that wait: {queued}, that run: {active}; workers: {len(workers)}; {leads} dispatches")
-    if workers and (queued or active or len(jobs.schedules)) and not await _living(board, reading):
+    live = [each for each in workers if each.live]
+    leads = next((each.instance for each in live if each.dispatches), "no one")
+    summary = ok(f"jobs that wait: {queued}, that run: {active}; workers: {len(live)}; {leads} dispatches")
+    if workers and (queued or active or len(jobs.schedules)) and not live:
         what = f"none of the workers is alive, or reaches the log: {named([each.instance for each in workers])}"
         fix = "see why, or start another: `callboard run worker`; then what waited goes on, and what ran is run again"
         return [problem(what, fix), *_waiting(reading, now_ms), summary]
     return [*_waiting(reading, now_ms), *_schedules(reading, now_ms), summary]
-
-
-async def _living(board: BoardContext, reading: JobReading) -> bool:
-    """Whether any worker is a member of the cluster, which has not been silent for longer than a lease."""
-    if (members := await current(board)) is None:
-        return False
-    found = report(members, board.now_ns())
-    is_silent = found.last_record_s * 1000 > found.settings.get("lease_ms", 0)
-    return not is_silent and any(each.incarnation in reading.jobs.workers for each in found.members)
 
 
 def _waiting(reading: JobReading, now_ms: int) -> Iterator[Finding]:

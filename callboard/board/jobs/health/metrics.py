@@ -1,9 +1,9 @@
 """Jobs as metrics for Prometheus. Labels are queues and states, never a job's id."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
 from callboard.board.context import BoardContext
-from callboard.board.jobs.health.report import oldest_s, worker_states
+from callboard.board.jobs.health.report import WorkerState, oldest_s, worker_states
 from callboard.board.jobs.methods import jobs_of
 from callboard.board.jobs.queues import queue_states
 from callboard.board.jobs.reading import JobReading
@@ -19,13 +19,14 @@ async def job_metrics(board: BoardContext) -> str:
     except (SchemaTooNew, OffsetOutOfRange):
         lines: Iterable[str] = family("jobs_problem", "gauge", "1 while jobs cannot be read.", [({}, 1)])
     else:
-        lines = _lines(reading, board.now_ns() // 1_000_000) if reading.jobs.topics else ()
+        live = [each for each in await worker_states(board, reading) if each.live]
+        lines = _lines(reading, live, board.now_ns() // 1_000_000) if reading.jobs.topics else ()
     return "".join(f"{line}\n" for line in lines)
 
 
-def _lines(reading: JobReading, now_ms: int) -> Iterator[str]:
+def _lines(reading: JobReading, workers: Sequence[WorkerState], now_ms: int) -> Iterator[str]:
     queues, topics = queue_states(reading)[:ROWS_MAX], reading.by_queue()
-    workers, ages = worker_states(reading), oldest_s(reading, now_ms)
+    ages = oldest_s(reading, now_ms)
     now = [({"queue": each.name, "state": state}, getattr(each, state)) for each in queues
            for state in ("queued", "active", "parked")]  # fmt: skip
     yield from family("jobs", "gauge", "Jobs now; queued includes parked, which no worker runs.", now)
@@ -46,7 +47,7 @@ def _lines(reading: JobReading, now_ms: int) -> Iterator[str]:
         samples = [({"queue": queue}, getattr(its, field) / unit) for queue, its in known]
         yield from family(f"jobs_{name}_total", "counter", text, samples)
     for name, text, value in (
-        ("workers", "Workers.", len(workers)),
+        ("workers", "Workers that are live.", len(workers)),
         ("slots", "Jobs that they run at a time.", sum(each.slots for each in workers)),
         ("dispatchers", "1 if a worker leases jobs to all.", sum(each.dispatches for each in workers)),
         ("schedules", "Schedules that are set.", len(reading.jobs.schedules)),

@@ -4,7 +4,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import islice
 
+from callboard.board.context import BoardContext
 from callboard.board.jobs.reading import JobReading
+from callboard.board.topology.opening import current
+from callboard.board.topology.view import report
 from callboard.messages.jobs.job_state import JobState
 
 LOOKS_MAX = 100_000
@@ -25,6 +28,7 @@ class WorkerState:
         host: that it runs on.
         deny: the topics and patterns that it does not run after all.
         tags: what it has, which queues can demand.
+        live: whether it is a member of the cluster, which has not been silent for longer than a lease.
     """
 
     instance: str
@@ -36,20 +40,31 @@ class WorkerState:
     host: str
     deny: tuple[str, ...]
     tags: tuple[str, ...]
+    live: bool
 
 
-def worker_states(reading: JobReading) -> tuple[WorkerState, ...]:
+async def worker_states(board: BoardContext, reading: JobReading) -> tuple[WorkerState, ...]:
     """The workers, by instance."""
-    jobs = reading.jobs
+    jobs, live = reading.jobs, await _live(board)
     found = (
         WorkerState(
             instance=its.instance, incarnation=incarnation, slots=its.slots,
             running=len(jobs.leased_to.get(incarnation, ())), topics=its.topics,
             dispatches=incarnation == jobs.fence.dispatcher, host=its.host, deny=its.deny, tags=its.tags,
+            live=incarnation in live,
         )
         for incarnation, its in jobs.workers.items()
     )  # fmt: skip
     return tuple(sorted(found, key=lambda its: (its.instance, its.incarnation)))
+
+
+async def _live(board: BoardContext) -> frozenset[str]:
+    """The incarnations of the members of the cluster; none if it has been silent for longer than a lease."""
+    if (members := await current(board)) is None:
+        return frozenset()
+    found = report(members, board.now_ns())
+    is_silent = found.last_record_s * 1000 > found.settings.get("lease_ms", 0)
+    return frozenset() if is_silent else frozenset(each.incarnation for each in found.members)
 
 
 def oldest_s(reading: JobReading, now_ms: int) -> Mapping[str, float]:

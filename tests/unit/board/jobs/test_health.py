@@ -53,7 +53,7 @@ def test_metrics_and_doctor_tell_what_waits_who_runs_jobs_and_how_they_ended(tmp
                 await asyncio.sleep(0.01)
             [worker] = await jobs.workers()
             assert (worker.instance, worker.slots, worker.topics) == ("one", 3, ("callboard/publish", "mail/*", "fail"))
-            assert (worker.running, worker.dispatches) == (1, True)
+            assert (worker.running, worker.dispatches, worker.live) == (1, True, True)
             assert await found(board) == [f"{Level.OK}: jobs that wait: 1, that run: 1; workers: 1; one dispatches"]
             figures = (await board.metrics()).splitlines()
             for line in (
@@ -115,6 +115,9 @@ def test_doctor_does_not_take_workers_for_alive_that_have_been_silent_or_are_no_
             two.context.now_ns = lambda: now_ns() + 10 * 10**9
             dead = f"{Level.PROBLEM}: none of the workers is alive, or reaches the log: one"
             assert (await found(two))[0] == dead
+            assert [each.live for each in await two.jobs.workers()] == [False]
+            figures = (await two.metrics()).splitlines()
+            assert {"callboard_job_workers 0", "callboard_job_slots 0", "callboard_job_dispatchers 0"} <= {*figures}
             two.context.now_ns = now_ns
             async with two.member(renew_s=0.2, **BRIEF) as member:
                 await eventually(lambda: len(member.instances()) == 2)

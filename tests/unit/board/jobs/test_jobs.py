@@ -3,7 +3,7 @@
 import asyncio
 import sys
 import threading
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +15,7 @@ from callboard.board.jobs.new_job import NewJob
 from callboard.board.jobs.work.running_job import RunningJob
 from callboard.errors import CancelJob, NotAnswered, RequestRefused, RetryJob
 from callboard.messages.jobs.job_state import JobState
+from callboard.messages.record import Record
 
 DEADLINE_S = 30.0
 
@@ -306,6 +307,49 @@ def test_a_suspended_queue_starts_no_jobs(tmp_path: Path) -> None:
             assert (await jobs.wait(job.id)).state is JobState.SUCCEEDED
 
     run(tmp_path, scenario)
+
+
+def test_a_queue_that_is_neither_configured_nor_used_is_refused(tmp_path: Path) -> None:
+    async def scenario(jobs: BoardJobs) -> None:
+        await jobs.configure("mails-{0}", ["mail/*"])
+        await jobs.add("mail/ann")
+        for queue in ("main", "mails-ann"):
+            await jobs.suspend(queue)
+            await jobs.resume(queue)
+        for command in (jobs.suspend, jobs.resume, jobs.remove_all):
+            with pytest.raises(RequestRefused, match=r"no queue 'mails-anne' is .*; did you mean 'mails-ann'\?"):
+                await command("mails-anne")
+        for command in (jobs.find, jobs.drop_all, jobs.retry_all):
+            with pytest.raises(RequestRefused, match="no queue 'nope' is configured or has had jobs"):
+                await command(queue="nope")
+        with pytest.raises(RequestRefused, match=r"no queue 'mails-ann' is configured; did you mean 'mails-.0.'\?"):
+            await jobs.remove_queue("mails-ann")
+        await jobs.remove_queue("mails-{0}")
+        assert [each.name for each in await jobs.queues()] == ["main"]
+        for name in ("a/b", "2a", "a:{0}"):
+            with pytest.raises(RequestRefused, match="but should be letters, digits, spaces"):
+                await jobs.configure(name, ["a"])
+
+    run(tmp_path, scenario)
+
+
+def test_what_jobs_have_in_common_is_read_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def scenario() -> None:
+        async with asyncio.timeout(DEADLINE_S), Callboard("memory:", base=tmp_path) as board:
+            jobs = await board.jobs.add_all(NewJob(topic="a", payload=number) for number in range(50))
+            await board.jobs.drop(*(job.id for job in jobs))
+            reads, read = list[int](), board.log.read
+
+            async def counted(topic: str, offset: int, *limits: int) -> Sequence[Record]:
+                reads.append(offset)
+                return await read(topic, offset, *limits)
+
+            monkeypatch.setattr(board.log, "read", counted)
+            found = [await board.jobs.get(job.id) for job in jobs]
+            assert [job and job.payload for job in found] == list(range(50))
+            assert sorted({*reads}) == sorted(reads)
+
+    asyncio.run(scenario())
 
 
 @pytest.mark.proves("J42", "J60")

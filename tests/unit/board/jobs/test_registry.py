@@ -16,11 +16,11 @@ from callboard import (
     JobState,
     NewJob,
     NewJobOptions,
-    QueueOptions,
     QueueSettings,
     RequestRefused,
     RunningJob,
 )
+from callboard.door.jobs import QUEUE
 
 if TYPE_CHECKING:
     from callboard import Package
@@ -140,7 +140,7 @@ def test_what_a_definition_gets_wrong_is_said_where_it_is_defined(tmp_path: Path
 
 def test_type_checkers_know_every_option_of_jobs_and_queues() -> None:
     assert {*NewJobOptions.__annotations__, "topic", "payload"} == {*NewJob.__annotations__}
-    assert {*QueueSettings.__annotations__, "name", "topics"} == {*QueueOptions.__annotations__}
+    assert {*QueueSettings.__annotations__, "name", "topics"} == {*QUEUE}
 
 
 @pytest.mark.parametrize("function", [send, partial(send.function)])
