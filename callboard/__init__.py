@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from callboard.backends.log import Retention
     from callboard.board.board import Callboard
     from callboard.board.board_events import BoardEvents
+    from callboard.board.entities.entities import Committed, Entities, EntityView
     from callboard.board.care.retention_gate import GatePolicy, RetentionGate
     from callboard.board.care.verifying import Repair, Verified
     from callboard.board.command.commands import CommandOptions
@@ -86,6 +87,7 @@ if TYPE_CHECKING:
         BlobUnavailable,
         CallboardError,
         CancelJob,
+        CommandRefused,
         ConfigError,
         ExtraMissing,
         HookFailed,
@@ -131,22 +133,22 @@ __all__ = [
     "BlobCollection", "BlobDamaged", "BlobError", "BlobMissing", "BlobUnavailable", "BoardEvent", "BoardEvents",
     "BoardJobs", "BoardStatus", "Callboard", "CallboardError", "CancelJob", "Change", "Changes", "ClusterChange",
     "ClusterCommandOptions", "ClusterCommandResult", "ClusterReport", "ClusterSettingsChange", "ClusterView",
-    "CohortQueue", "CommandOptions", "CommandResult", "ConfigError", "DefinedJob", "DiscoveryMessage",
-    "DistributedEvent", "Explanation", "ExtraMissing", "FailedPackage", "Fence", "GatePolicy", "Health", "HeldUp",
-    "Hook", "HookCall", "HookFailed", "Instance", "InstancesDiff", "Job", "JobEvent", "JobFigures", "JobPage",
-    "JobPlan", "JobQuery", "JobRegistry", "JobState", "JobStatistics", "Kind", "LeaderLease", "LeaderReplaced",
-    "LeadershipLost", "Listener", "ListenerState", "LogError", "LogLine", "LogReplaced", "LogUnavailable", "Member",
-    "MemberOptions", "MemberReport", "MembershipEnded", "NameLapsed", "NewJob", "NewJobOptions", "NotAllImported",
-    "NotAnswered", "NotImported", "NotSupported", "OffsetOutOfRange", "Outbox", "Package", "PackageCorrupt",
-    "PackageError", "PackageRefused", "Page", "Progress", "Provider", "Publisher", "PublisherStatus", "Publishing",
-    "QueueOrder", "QueueSettings", "QueueState", "QueueView", "QueuedPackage", "RecordTooLarge",
-    "Remedy", "RemoteCluster", "RemoteInstance", "Repair", "RepositoryBusy", "RepositoryError", "RepositoryOccupied",
-    "RepositoryUnavailable", "RequestOptions", "RequestRefused", "Retention", "RetentionGate", "RetryJob",
-    "RootFilled", "RunningJob", "ScheduleState", "SchemaTooNew", "SigningKey", "Subscriber", "SubscriberOptions",
-    "SubscriberStatus", "SubscriberStuck", "SubscriberTaken", "TimerState", "Timers", "Token", "TopicMissing",
-    "Topology", "TopologyEvent", "TopologyEventKind", "TopologyView", "Trouble", "Undecodable", "Verified",
-    "ViewExplanation", "WellKnownProperty", "Worker", "WorkerState", "daily", "diff", "hourly", "monthly", "weekly",
-    "yearly",
+    "CohortQueue", "CommandOptions", "CommandRefused", "CommandResult", "Committed", "ConfigError", "DefinedJob",
+    "DiscoveryMessage", "DistributedEvent", "Entities", "EntityView", "Explanation", "ExtraMissing", "FailedPackage",
+    "Fence", "GatePolicy", "Health", "HeldUp", "Hook", "HookCall", "HookFailed", "Instance", "InstancesDiff", "Job",
+    "JobEvent", "JobFigures", "JobPage", "JobPlan", "JobQuery", "JobRegistry", "JobState", "JobStatistics", "Kind",
+    "LeaderLease", "LeaderReplaced", "LeadershipLost", "Listener", "ListenerState", "LogError", "LogLine",
+    "LogReplaced", "LogUnavailable", "Member", "MemberOptions", "MemberReport", "MembershipEnded", "NameLapsed",
+    "NewJob", "NewJobOptions", "NotAllImported", "NotAnswered", "NotImported", "NotSupported", "OffsetOutOfRange",
+    "Outbox", "Package", "PackageCorrupt", "PackageError", "PackageRefused", "Page", "Progress", "Provider",
+    "Publisher", "PublisherStatus", "Publishing", "QueueOrder", "QueueSettings", "QueueState", "QueueView",
+    "QueuedPackage", "RecordTooLarge", "Remedy", "RemoteCluster", "RemoteInstance", "Repair", "RepositoryBusy",
+    "RepositoryError", "RepositoryOccupied", "RepositoryUnavailable", "RequestOptions", "RequestRefused", "Retention",
+    "RetentionGate", "RetryJob", "RootFilled", "RunningJob", "ScheduleState", "SchemaTooNew", "SigningKey",
+    "Subscriber", "SubscriberOptions", "SubscriberStatus", "SubscriberStuck", "SubscriberTaken", "TimerState",
+    "Timers", "Token", "TopicMissing", "Topology", "TopologyEvent", "TopologyEventKind", "TopologyView", "Trouble",
+    "Undecodable", "Verified", "ViewExplanation", "WellKnownProperty", "Worker", "WorkerState", "daily", "diff",
+    "hourly", "monthly", "weekly", "yearly",
 ]  # fmt: skip
 
 _MODULES = {
@@ -168,6 +170,7 @@ _MODULES = {
     "callboard.board.jobs.finding.finding": "JobPage JobQuery",
     "callboard.board.jobs.finding.plan": "JobPlan",
     "callboard.board.jobs.finding.statistics": "JobFigures JobStatistics",
+    "callboard.board.entities.entities": "Committed Entities EntityView",
     "callboard.board.events.distributed_event": "DistributedEvent",
     "callboard.board.events.listener": "Listener",
     "callboard.board.events.listeners": "ListenerState",

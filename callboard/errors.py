@@ -35,6 +35,7 @@ CallboardError
 ├── HookFailed             the service's own function failed; see its error
 ├── RetryJob               raised by a job that has failed and is to be tried again
 ├── CancelJob              raised by a job that cannot succeed
+├── CommandRefused         an entity refused the command, as its class decides; its code is the class's own
 ├── SchemaTooNew           written by a newer version; upgrade this process
 ├── Undecodable            the bytes are not a message that this version knows
 ├── NotAllImported         caught up, but without some packages; ``left`` has them: retry, skip or publish them again
@@ -235,6 +236,16 @@ class RetryJob(CallboardError):
 
 class CancelJob(CallboardError):
     """Raised by a job: it cannot succeed, and is not tried again."""
+
+
+class CommandRefused(CallboardError):
+    """Raised by the decision of an entity: the command is not carried out, and nothing changes. The caller gets the
+    message and the ``code``, which the entity's class chooses.
+    """
+
+    def __init__(self, *lines: object, code: str = "refused") -> None:
+        super().__init__(*lines)
+        self.code = code
 
 
 class SchemaTooNew(CallboardError):

@@ -21,7 +21,12 @@ if TYPE_CHECKING:
         Delivered, Follower, News, OutOfRange, Positioned, Replaced, StartPolicy, Unavailable, from_end, from_first,
         from_last, from_offset,
     )
+    from callboard.actors.entities.entity import Deleted, Entity, Facts
+    from callboard.messages.declared.declaration import event
+    from callboard.messages.declared.proto import proto
+    from callboard.messages.declared.records import event_of, record_of
     from callboard.messages.event import Event
+    from callboard.messages.headers import RecordHeaders
     from callboard.messages.question import Question
     from callboard.messages.record import NewRecord, Record
     # isort: on
@@ -29,11 +34,11 @@ if TYPE_CHECKING:
 
 __all__ = [
     "RETRY", "ActorSpec", "ActorStatus", "After", "Agent", "AgentSpec", "Append", "Backoff", "Decision",
-    "DecisionFactory", "Delivered", "Done", "Effect", "EnsureTopic", "Event", "Failed", "FindBounds", "Follower",
-    "Input", "LogRead", "Moment", "NewRecord", "News", "Note", "Origin", "OutOfRange", "PeerUp", "Perform",
-    "Positioned", "Question", "ReadLog", "Record", "Replaced", "Reply", "Send", "StartPolicy", "Started", "Stopped",
-    "Stopping", "Tick", "TopicBounds", "TrimTopic", "Unavailable", "World", "from_end", "from_first", "from_last",
-    "from_offset", "note",
+    "DecisionFactory", "Deleted", "Delivered", "Done", "Effect", "EnsureTopic", "Entity", "Event", "Facts", "Failed",
+    "FindBounds", "Follower", "Input", "LogRead", "Moment", "NewRecord", "News", "Note", "Origin", "OutOfRange",
+    "PeerUp", "Perform", "Positioned", "Question", "ReadLog", "Record", "RecordHeaders", "Replaced", "Reply", "Send",
+    "StartPolicy", "Started", "Stopped", "Stopping", "Tick", "TopicBounds", "TrimTopic", "Unavailable", "World",
+    "event", "event_of", "from_end", "from_first", "from_last", "from_offset", "note", "proto", "record_of",
 ]  # fmt: skip
 
 _MODULES = {
@@ -48,7 +53,12 @@ _MODULES = {
         "Delivered Follower News OutOfRange Positioned Replaced StartPolicy Unavailable from_end from_first "
         "from_last from_offset"
     ),
+    "callboard.actors.entities.entity": "Deleted Entity Facts",
+    "callboard.messages.declared.declaration": "event",
+    "callboard.messages.declared.proto": "proto",
+    "callboard.messages.declared.records": "event_of record_of",
     "callboard.messages.event": "Event",
+    "callboard.messages.headers": "RecordHeaders",
     "callboard.messages.question": "Question",
     "callboard.messages.record": "NewRecord Record",
 }

@@ -4,11 +4,9 @@ import asyncio
 import os
 import socket
 from collections.abc import Callable, Mapping
-from functools import wraps
-from inspect import Parameter, signature
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Concatenate, ParamSpec, Self, TypeVar, Unpack
+from typing import TYPE_CHECKING, Self, TypeVar, Unpack
 
 from callboard.actors.runtime import Runtime
 from callboard.backends.blob_store import BlobStore
@@ -26,6 +24,7 @@ from callboard.board.connect.subscriber_options import DRAIN_S, SubscriberOption
 from callboard.board.connect.territory import Territory
 from callboard.board.context import BoardContext
 from callboard.board.member.options import MemberOptions, member_plan
+from callboard.board.method import method
 from callboard.board.publisher import Publisher
 from callboard.board.read import questions
 from callboard.board.read.queues import queues
@@ -38,27 +37,15 @@ from callboard.messages.topics import PREFIX
 from callboard.version import __version__
 
 if TYPE_CHECKING:  # a board without a part in its cluster does not load them
+    from callboard.actors.entities.entity import Entity
     from callboard.board.board_events import BoardEvents
+    from callboard.board.entities.entities import Entities
     from callboard.board.jobs.board_jobs import BoardJobs
     from callboard.board.member.member import Member
     from callboard.board.topology.topology import Topology
 
 ALREADY_OPEN = "this board is already open; use it, or create another Callboard for the same log"
-P = ParamSpec("P")
-R = TypeVar("R")
-
-
-def method(function: Callable[Concatenate[BoardContext, P], R]) -> Callable[Concatenate["Callboard", P], R]:
-    """Make the function a method of the board, which passes its context as the first argument; all else stays."""
-
-    @wraps(function)
-    def call(self: "Callboard", /, *args: P.args, **kwargs: P.kwargs) -> R:
-        return function(self.context, *args, **kwargs)
-
-    its = signature(function)
-    mine = Parameter("self", Parameter.POSITIONAL_ONLY), *list(its.parameters.values())[1:]
-    call.__signature__ = its.replace(parameters=mine)  # type: ignore[attr-defined]  # for people: type checkers know it
-    return call
+S = TypeVar("S", bound="Entity")
 
 
 class Callboard:
@@ -263,6 +250,12 @@ class Callboard:
         from callboard.board.jobs.board_jobs import BoardJobs
 
         return BoardJobs(self.context)
+
+    def entities(self, entity: "type[S]") -> "Entities[S]":
+        """The entities of a class, which live on a topic of their own. Raises ``ConfigError`` for another class."""
+        from callboard.board.entities.opening import entities
+
+        return entities(self.context, entity)
 
     @property
     def events(self) -> "BoardEvents":

@@ -1,21 +1,21 @@
 """Encodes events to bytes and decodes them; the only module that uses the generated Protocol Buffers code.
 
 There is no code per class. A plan is compiled once per class from the dataclass's fields and the schema's message of
-the same name:
+the same name, or the message of a declared event (see ``declared/``):
 
 * A field is *demanded* when absence cannot mean its default: the class has no default, or the schema declares
   a different one. Such a field is always written, and bytes without it cannot be decoded.
 * Any other field is written only when it differs from its default.
+* A declared event's field with a default that is not the schema's is written always, but may be absent.
 * Unknown fields and unknown enum numbers are kept in ``Event.unknown`` and written back, also inside nested
   events. An unknown number in a demanded enum cannot be decoded.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import MISSING, dataclass, fields
 from enum import IntEnum
 from functools import cache, partial
 from importlib import import_module
-from itertools import chain
 from operator import attrgetter
 from types import UnionType
 from typing import Any, TypeVar, get_args, get_origin, get_type_hints
@@ -24,8 +24,10 @@ from google.protobuf.message import DecodeError, Message
 from google.protobuf.unknown_fields import UnknownFieldSet
 
 from callboard.errors import Undecodable
+from callboard.messages.declared.registry import declaration_of, mail_name, mailed
 from callboard.messages.distribution.topic_messages import Pairs
 from callboard.messages.event import Event, made
+from callboard.messages.texts import demand_text, read_pairs, read_texts
 
 E = TypeVar("E", bound=Event)
 
@@ -53,6 +55,8 @@ _GENERATED = {
     "jobs.job_mail": "job_mail_pb2",
     "jobs.job_snapshots": "job_snapshots_pb2",
     "events.event_messages": "events_pb2",
+    "entities.entity_messages": "entities_pb2",
+    "entities.entity_mail": "entity_mail_pb2",
 }
 """Modules of event classes, each with the generated code for them. They are imported on first use, because a short
 command needs few of them."""
@@ -72,8 +76,12 @@ def event_classes() -> Mapping[str, type[Event]]:
 
 
 def _generated(cls: type[Event]) -> Any:
-    """The generated class of the schema's message."""
-    schema = _GENERATED[cls.__module__.removeprefix(f"{_PACKAGE}.")]
+    """The class of the schema's message."""
+    if declared := declaration_of(cls):
+        return declared.message
+    schema = _GENERATED.get(cls.__module__.removeprefix(f"{_PACKAGE}."))
+    if schema is None:
+        raise TypeError(f"{cls.__name__} is not declared; write @event('some.name', version=1) above its class")
     return getattr(import_module(f"{_PACKAGE}._pb.{schema}"), cls.__name__)
 
 
@@ -83,7 +91,11 @@ def encode(event: Event) -> bytes:
     Raises ``ValueError`` or ``TypeError`` when a field holds what its schema cannot: another type, an
     integer out of range, text with lone surrogates.
     """
-    return _plan(type(event)).to_message(event).SerializeToString()
+    return _to_message(event).SerializeToString()
+
+
+def _to_message(event: Event) -> Message:
+    return _plan(type(event)).to_message(event)
 
 
 def decode(cls: type[E], data: bytes) -> E:
@@ -95,9 +107,13 @@ def decode(cls: type[E], data: bytes) -> E:
     plan = _plan(cls)
     try:
         event: E = plan.to_event(_light(cls, plan.message.FromString(data), len(data)))
-    except (DecodeError, UnicodeError) as error:
+    except (DecodeError, ValueError) as error:
         why = "" if isinstance(error, DecodeError) else f": {error}"  # protobuf's words change with its version
         raise Undecodable(f"{len(data)} bytes are not a {cls.__name__}{why}") from error
+    except KeyError as error:  # an enum of proto3 gives unknown numbers, too
+        raise Undecodable(
+            f"a {cls.__name__} has the unknown number {error} in an enum; upgrade this process"
+        ) from error
     return event
 
 
@@ -115,11 +131,13 @@ def _light(cls: type[Event], message: Message, nbytes: int) -> Message:
 
 def encode_any(event: Event) -> tuple[str, bytes]:
     """The name of the event's class, and its bytes."""
-    return type(event).__name__, encode(event)
+    return mail_name(type(event)), encode(event)
 
 
 def decode_any(name: str, data: bytes) -> Event:
     """Decode an event of the class with this name; raises ``Undecodable`` also for an unknown name."""
+    if cls := mailed(name):
+        return decode(cls, data)
     if name not in event_classes():
         raise Undecodable(f"this version knows no message {name!r}; upgrade, or find out who writes it")
     return decode(event_classes()[name], data)
@@ -145,6 +163,11 @@ class _Plan:
     texts: Callable[[Any], tuple[object, ...]]
     """Reads the text fields of an event; lists of text are not among them."""
 
+    @property
+    def writer(self) -> Callable[[Any], Message]:
+        """``to_message``; of a declared class one that Protocol Buffers refuses for an event of another class."""
+        return _to_message if declaration_of(self.cls) else self.to_message
+
     def to_message(self, event: Event) -> Message:
         values = {}
         for name, default, write in self.writers:
@@ -165,7 +188,7 @@ class _Plan:
         if len(found := UnknownFieldSet(message)):
             values[0] = self.unknown(message, found)
         event = made(self.cls, values)
-        _demand_text(self.texts(event))
+        demand_text(self.texts(event))
         return event
 
     def unknown(self, message: Message, found: UnknownFieldSet) -> bytes:
@@ -199,6 +222,7 @@ def _plan(cls: type[Event]) -> _Plan:
 def _compile(cls: type[Event]) -> _Plan:
     message = _generated(cls)
     kinds = get_type_hints(cls)
+    declared = declaration_of(cls) is not None
     writers, readers, demanded = [], [], []
     for field in fields(cls):
         if field.name == "unknown":
@@ -209,13 +233,20 @@ def _compile(cls: type[Event]) -> _Plan:
         if get_origin(kinds[field.name]) is tuple:
             default = ()
         elif default is MISSING or (default is not None and default != schema.default_value):
+            if declared and default is not MISSING:
+                read = partial(_read_or, field.name, read, default) if schema.has_presence else read
+            elif schema.has_presence:  # some fields of proto3 have none: they are 0 when absent
+                demanded.append(field.name)
             default = _ALWAYS
-            demanded.append(field.name)
         writers.append((field.name, default, write))
         readers.append(read)
     texts = [name for name, _, _ in writers if kinds[name] is str]
     read_texts = attrgetter(texts[0], *texts) if texts else lambda _: ()  # with two names or more it returns a tuple
     return _Plan(cls, message, tuple(writers), tuple(readers), tuple(demanded), read_texts)
+
+
+def _read_or(name: str, read: Callable[[Message], Any], default: Any, message: Message) -> Any:
+    return read(message) if message.HasField(name) else default
 
 
 _Conversion = tuple[Callable[[Any], Any] | None, Callable[[Message], Any]]
@@ -228,10 +259,10 @@ def _conversion(name: str, kind: Any) -> _Conversion:
         return _tuple_conversion(get, kind)
     if get_origin(kind) is UnionType:  # an event or None
         plan = _plan(get_args(kind)[0])
-        return plan.to_message, lambda m: plan.to_event(get(m)) if m.HasField(name) else None
+        return plan.writer, lambda m: plan.to_event(get(m)) if m.HasField(name) else None
     if issubclass(kind, Event):
         plan = _plan(kind)
-        return plan.to_message, lambda message: plan.to_event(get(message))
+        return plan.writer, lambda message: plan.to_event(get(message))
     if issubclass(kind, IntEnum):
         members = {member.value: member for member in kind}
         return None, lambda message: members[get(message)]
@@ -241,37 +272,16 @@ def _conversion(name: str, kind: Any) -> _Conversion:
 def _tuple_conversion(get: Callable[[Message], Any], kind: Any) -> _Conversion:
     item = get_args(kind)[0]
     if kind == Pairs:
-        return lambda pairs: [{"name": name, "value": value} for name, value in pairs], partial(_read_pairs, get)
+        return lambda pairs: [{"name": name, "value": value} for name, value in pairs], partial(read_pairs, get)
     if issubclass(item, Event):
-        plan = _plan(item)
+        plan, write = _plan(item), _plan(item).writer
         return (
-            lambda events: [plan.to_message(event) for event in events],
+            lambda events: [write(event) for event in events],
             lambda message: tuple([plan.to_event(each) for each in get(message)]),
         )
+    if issubclass(item, IntEnum):
+        members = {member.value: member for member in item}
+        return None, lambda message: tuple([members[number] for number in get(message)])
     if item is not str:  # whose items need no check
         return None, lambda message: tuple(get(message))
-    return None, partial(_read_texts, get)
-
-
-def _read_pairs(get: Callable[[Message], Any], message: Message) -> Pairs:
-    found = get(message)
-    if not found:
-        return ()
-    pairs = tuple([(pair.name, pair.value) for pair in found])
-    _demand_text(chain.from_iterable(pairs))
-    return pairs
-
-
-def _read_texts(get: Callable[[Message], Any], message: Message) -> tuple[str, ...]:
-    found = get(message)
-    if not found:
-        return ()
-    texts = tuple(found)
-    _demand_text(texts)
-    return texts
-
-
-def _demand_text(values: Iterable[object]) -> None:
-    """Reject text that is not UTF-8: Protocol Buffers does not check it, and returns it as bytes."""
-    if bytes in map(type, values):
-        raise UnicodeError("it has text that is not UTF-8")
+    return None, partial(read_texts, get)

@@ -79,6 +79,13 @@ def listener_topic(prefix: str = PREFIX) -> str:
     return _checked(f"{prefix}.{LISTENERS}")
 
 
+def entity_topic(name: str, prefix: str = PREFIX) -> str:
+    """The name of the topic of the entities of this name, which the first one to use them creates. Raises as
+    ``broadcast_topic``.
+    """
+    return _checked(f"{prefix}.entity.{name}")
+
+
 def is_control_topic(topic: str) -> bool:
     """Whether this is the name of a control topic."""
     return topic.endswith(f".{CONTROL}")

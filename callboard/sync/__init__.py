@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Self
 from callboard.board import board, publisher, subscriber
 from callboard.sync.agents import Agent
 from callboard.sync.cluster import LeaderLease, Member, Topology
+from callboard.sync.entities import Entities, S
 from callboard.sync.events import BoardEvents, Listener
 from callboard.sync.jobs import BoardJobs, Worker
 from callboard.sync.twin import EventLoop, InWith, Twin, WithLoop, given, making, starting, waiting
@@ -82,6 +83,10 @@ class Callboard(WithLoop[board.Callboard]):
     def topology(self) -> Topology:
         """The cluster on this log. See ``callboard.Callboard.topology``."""
         return Topology(self._loop, self._asynchronous.topology)
+
+    def entities(self, entity: type[S]) -> Entities[S]:
+        """See ``callboard.Callboard.entities``."""
+        return Entities(self._loop, self._asynchronous.entities(entity))
 
     @property
     def jobs(self) -> BoardJobs:

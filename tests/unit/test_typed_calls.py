@@ -38,6 +38,8 @@ SYNCHRONOUS = {
     "AsyncGenerator[BoardEvent, None]": "collections.abc.Iterator[BoardEvent]",
     f"collections.abc.AsyncGenerator[{QUEUES}, None]": f"collections.abc.Iterator[{QUEUES}]",
     f"collections.abc.AsyncGenerator[{LIFE}, None]": f"collections.abc.Iterator[{LIFE}]",
+    "Entities[S]": "callboard.sync.entities.Entities[S]",
+    "callboard.board.entities.entities.Entities[~S]": "callboard.sync.entities.Entities[S]",
     "AsyncGenerator[ClusterChange, None]": "collections.abc.Iterator[ClusterChange]",
 }
 """What a synchronous method gives for what an asynchronous one gives."""
@@ -50,7 +52,8 @@ def program(pairs: list[tuple[type, type]] = PAIRS) -> str:
     names = ", ".join(callboard.__all__)
     head = [f"import {name}" for name in ["datetime", *sorted(modules)]]
     head += [f"from callboard import {names}", "from collections.abc import AsyncGenerator"]
-    head += ["from typing import Literal, Optional"]
+    head += ["from typing import Literal, Optional", "import callboard.sync.entities"]
+    head += ["from callboard.actors import Entity", "S = typing.TypeVar('S', bound=Entity)"]
     return "\n".join([*head, *calls])
 
 
@@ -95,7 +98,7 @@ def _written(annotation: Any) -> str:
         return annotation
     if typing.get_origin(annotation) is typing.Unpack:
         (annotation,) = typing.get_args(annotation)
-    return inspect.formatannotation(annotation)
+    return inspect.formatannotation(annotation).replace("~", "")
 
 
 def checked(folder: Path, text: str) -> str:

@@ -23,7 +23,7 @@ _HEAD = struct.Struct(">BQdHH")
 
 
 class Kind(IntEnum):
-    """The kind of a frame. The first two go to the agent, the others come from it; the last replaces an answer."""
+    """The kind of a frame. The first two go to the agent, the others come from it; the last two replace an answer."""
 
     ASK = 0
     STOP = 1
@@ -33,6 +33,7 @@ class Kind(IntEnum):
     PROBLEM = 5
     STOPPED = 6
     TOO_LARGE = 7
+    UNKNOWN = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,4 +138,9 @@ def _decode(body: bytes) -> Frame:
         kind, role, name = Kind(kind), body[_HEAD.size : name_at].decode(), body[name_at:event_at].decode()
     except ValueError as error:  # includes invalid UTF-8
         raise Undecodable(f"a frame is unknown to this version: {error}; restart the agent") from error
-    return Frame(kind, role, number, seconds, decode_any(name, body[event_at:]) if name else None)
+    try:
+        return Frame(kind, role, number, seconds, decode_any(name, body[event_at:]) if name else None)
+    except Undecodable:
+        if kind not in (Kind.ASK, Kind.ANSWER):
+            raise
+        return Frame(Kind.UNKNOWN, role, number)  # the event of a service, which has not declared it in this process

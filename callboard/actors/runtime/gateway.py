@@ -53,7 +53,10 @@ class Gateway(Actor):  # type: ignore[misc]  # thespian is untyped
                 self._forward(msg)
             case WatchMessage():
                 for frame in outlet.received():
-                    self._forward(frame)
+                    if frame.kind is Kind.UNKNOWN:
+                        outlet.put(frame)
+                    else:
+                        self._forward(frame)
             case Route():
                 self._routes[msg.role] = msg
                 outlet.put(up(msg.role, msg.epoch, msg.pid))

@@ -155,15 +155,8 @@ class RunningAgent:
                 actor = self._up.get(frame.role)
                 if actor is not None and actor.epoch == frame.number:
                     del self._up[frame.role]
-            case Kind.ANSWER:
-                asked = self._questions.get(frame.number)
-                if asked is not None and not asked.answer.done() and frame.event is not None:
-                    asked.answer.set_result(frame.event)
-            case Kind.TOO_LARGE:
-                asked = self._questions.get(frame.number)
-                if asked is not None and not asked.answer.done():
-                    what = f"the answer of {frame.role} to {type(asked.event).__name__} has more than {MAX_FRAME} bytes"
-                    asked.answer.set_exception(NotAnswered(f"{what}; ask for fewer at a time"))
+            case Kind.ANSWER | Kind.TOO_LARGE | Kind.UNKNOWN:
+                self._answered(frame)
             case Kind.PROBLEM:
                 assert isinstance(frame.event, AgentProblem)
                 if frame.number:
@@ -175,6 +168,21 @@ class RunningAgent:
                 self._begin_ending(0)
             case Kind.ASK | Kind.STOP:
                 pass  # these go the other way
+
+    def _answered(self, frame: Frame) -> None:
+        asked = self._questions.get(frame.number)
+        if asked is None or asked.answer.done():
+            return
+        question = type(asked.event).__name__
+        if frame.kind is Kind.TOO_LARGE:
+            what = f"the answer of {frame.role} to {question} has more than {MAX_FRAME} bytes"
+            asked.answer.set_exception(NotAnswered(f"{what}; ask for fewer at a time"))
+        elif frame.kind is Kind.UNKNOWN:
+            what = f"{question} or its answer is not declared in the process that got it"
+            fix = "declare both at the top of the actor's module, or of one that it imports"
+            asked.answer.set_exception(RequestRefused(f"{what}; {fix}", code="unknown_name"))
+        elif frame.event is not None:
+            asked.answer.set_result(frame.event)
 
     def link_lost(self) -> bool:
         """The gateway is gone, and every actor with it. True if the agent must be restarted."""

@@ -20,6 +20,7 @@ from callboard.board.connect.resources import Resources
 from callboard.errors import ConfigError
 
 if TYPE_CHECKING:
+    from callboard.actors.entities.entity import Entity
     from callboard.actors.jobs.worker import WorkerSettings
     from callboard.actors.topology.member import MemberSettings
 
@@ -54,6 +55,7 @@ class Agents:
         self._start_agent = start or self._in_runtime
         self._instance = secrets.token_hex(16)
         self._publishers: dict[str, asyncio.Task[Agent]] = {}
+        self._keepers: dict[str, asyncio.Task[Agent]] = {}  # by topic
         self.started: list[Agent] = []
         """Running agents, and those that have ended since the last start."""
 
@@ -103,14 +105,29 @@ class Agents:
             spec = replace(spec, world=partial(open_log_world, its.settings, spec.topics, spec.effects))
         return self._kept(await start_agent(spec, self._runtime, configure_logging=self._configure_logging))
 
+    async def keeper(self, entity: "type[Entity]", topic: str, instance: str) -> Agent:
+        """The agent that keeps the entities of this class: started once, and again as that of a publisher."""
+        starting = self._keepers.get(topic)
+        if starting is None or _is_over(starting):
+            starting = self._keepers[topic] = asyncio.create_task(self._start_keeper(entity, topic, instance))
+        return await asyncio.shield(starting)
+
+    async def _start_keeper(self, entity: "type[Entity]", topic: str, instance: str) -> Agent:
+        from callboard.actors import entities
+
+        settings = entities.EntitySettings(entity, topic, instance)
+        return await self._start(f"entities {entity.__name__}", entities.actors(settings), None)
+
     async def close(self) -> None:
         """Stop all of them."""
-        for starting in self._publishers.values():
+        starts = [*self._publishers.values(), *self._keepers.values()]
+        for starting in starts:
             starting.cancel()
-        await asyncio.gather(*self._publishers.values(), return_exceptions=True)
+        await asyncio.gather(*starts, return_exceptions=True)
         await asyncio.gather(*(agent.stop(CLOSE_DRAIN_S) for agent in self.started))
         self.started.clear()
         self._publishers.clear()
+        self._keepers.clear()
 
     async def _start_publisher(self, name: str) -> Agent:
         board, log = self._resources.settings, self._resources.log

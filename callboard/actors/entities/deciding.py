@@ -1,0 +1,106 @@
+"""Carries out commands on copies of entities, and gathers what they are to commit."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from callboard.actors.entities.entity import Deleted, Facts
+from callboard.actors.entities.held import Held
+from callboard.errors import CommandRefused
+from callboard.messages.entities.entity_mail import EntityCommand, EntityOutcome
+from callboard.messages.entities.entity_messages import EntityCommitMessage
+from callboard.messages.entities.sealing import opened, sealed
+from callboard.messages.event import Event
+
+EVENTS_MAX = 1000
+"""Events of one command: they are one record."""
+
+COMMIT_BYTES_MAX = 900_000
+"""Bytes of these: every log accepts records of 1 MB."""
+
+
+@dataclass(frozen=True, slots=True)
+class Decided:
+    """What a command leads to: its outcome, which holds once the ``commit`` counts, if there is one, and the commit
+    that it is ``based_on``, which was only tried before. ``failed``: the service's code did.
+    """
+
+    outcome: EntityOutcome
+    commit: EntityCommitMessage | None = None
+    based_on: EntityCommitMessage | None = None
+    failed: bool = False
+
+
+class Trial:
+    """Entities as they will be when the commits so far are on the log, if nobody else commits to them before."""
+
+    def __init__(self, find: Callable[[str], Held], offset: int, new_id: Callable[[], int]) -> None:
+        self._find, self._offset, self._new_id = find, offset, new_id
+        self._tried: dict[str, tuple[Held, EntityCommitMessage]] = {}
+        self.nbytes = 0
+        """The size of all commits so far."""
+
+    def decide(self, its: EntityCommand, now_ns: int) -> Decided:
+        """Carry out a command."""
+        held, based_on = self._tried.get(its.key) or (self._find(its.key), None)
+        made = held.made.get(its.command_id) or self._find(its.key).known(its.command_id, self._offset)
+        if made is not None:
+            outcome = EntityOutcome(version=made.version, offset=made.offset, repeated=True)
+            return Decided(outcome, based_on=based_on)
+        if held.problem:
+            why = f"the state of {its.key!r} is not known: {held.problem}"
+            return Decided(EntityOutcome(problem=why, code=held.code), based_on=based_on)
+        try:
+            events = _events(held, its, now_ns)
+            commit = self._commit(its, held, events)
+        except CommandRefused as error:
+            outcome = EntityOutcome(version=held.version, problem=str(error), code=error.code, refused=True)
+        except Exception as error:  # noqa: BLE001 - a bug of the service's code fails this command, not the agent
+            why = f"{type(held.state).__name__}.decide failed: {type(error).__name__}: {error}"
+            outcome = EntityOutcome(version=held.version, problem=why, code="crashed")
+        else:
+            return self._try(held, commit, events, based_on)
+        return Decided(outcome, based_on=based_on, failed=not outcome.refused)
+
+    def _try(
+        self, held: Held, commit: EntityCommitMessage, events: tuple[Event, ...], based_on: EntityCommitMessage | None
+    ) -> Decided:
+        if not events:
+            return Decided(EntityOutcome(version=held.version), based_on=based_on)
+        if (nbytes := sum(len(each.payload) for each in commit.events)) > COMMIT_BYTES_MAX:
+            why = f"its events have {nbytes} bytes, and the limit is {COMMIT_BYTES_MAX}; keep large content elsewhere"
+            return Decided(EntityOutcome(version=held.version, problem=why, code="too_large"), based_on=based_on)
+        after = Held(held.state, held.exists, held.version, held.last, dict(held.made) if based_on else {})
+        after.apply(commit, _told(events), -1)
+        if after.problem:  # it could never be read again
+            outcome = EntityOutcome(version=held.version, problem=after.problem, code="crashed")
+            return Decided(outcome, based_on=based_on, failed=True)
+        self._tried[commit.key] = after, commit
+        self.nbytes += nbytes
+        return Decided(EntityOutcome(version=after.version, events=commit.events), commit)
+
+    def _commit(self, its: EntityCommand, held: Held, events: tuple[Event, ...]) -> EntityCommitMessage:
+        told = _told(events)
+        return EntityCommitMessage(
+            key=its.key, commit_id=self._new_id(), previous=held.last, version=held.version,
+            command_id=its.command_id, events=tuple(map(sealed, told)), ended=len(told) < len(events),
+        )  # fmt: skip
+
+
+def _told(events: tuple[Event, ...]) -> tuple[Event, ...]:
+    """Without ``Deleted`` at the end."""
+    return events[:-1] if events and isinstance(events[-1], Deleted) else events
+
+
+def _events(held: Held, its: EntityCommand, now_ns: int) -> tuple[Event, ...]:
+    """What the entity decides. Raises what it raises, and ``TypeError`` if what it returns are no events."""
+    events: object = held.state.decide(opened(its.command), Facts(its.key, held.exists, held.version, now_ns))
+    if not isinstance(events, tuple | list):
+        raise TypeError(f"it returned {events!r:.80}; return a tuple of events, () if nothing is to change")
+    for place, each in enumerate(events):
+        if not isinstance(each, Event):
+            raise TypeError(f"it returned {each!r:.80} among its events")
+        if isinstance(each, Deleted) and place + 1 < len(events):
+            raise TypeError("Deleted is not the last of its events")
+    if len(events) > EVENTS_MAX:
+        raise TypeError(f"it returned {len(events)} events, and the limit is {EVENTS_MAX}")
+    return tuple(events)

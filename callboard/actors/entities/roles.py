@@ -1,0 +1,3 @@
+"""The role in the agent of an entity class: the address by which the service asks."""
+
+KEEPER = "keeper"

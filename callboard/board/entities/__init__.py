@@ -1,0 +1,1 @@
+"""The entities of a class, as a service uses them."""

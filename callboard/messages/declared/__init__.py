@@ -1,0 +1,1 @@
+"""Events that a service declares: their schema, their versions, and their records on the log."""

@@ -1,0 +1,1 @@
+"""Messages of entities: their commits on the log, and the questions to those who keep them."""
