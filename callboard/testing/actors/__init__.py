@@ -1,5 +1,7 @@
-"""For the tests of services that have actors of their own."""
+"""For the tests of services that have actors of their own; see docs/actors.md."""
 
+from callboard.testing.actors.conformance import check_entity
+from callboard.testing.actors.given import given
 from callboard.testing.actors.golden_bytes import assert_golden, golden
 
-__all__ = ["assert_golden", "golden"]
+__all__ = ["assert_golden", "check_entity", "given", "golden"]
