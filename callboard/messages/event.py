@@ -1,7 +1,7 @@
 """The base class of all events: plain data that cannot change."""
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from enum import IntEnum
 from operator import attrgetter
 from typing import Any, TypeVar
@@ -24,7 +24,7 @@ class Event:
     Raises ``TypeError`` when a field is given a mutable value (a list, a dict, a bytearray, ...).
     """
 
-    unknown: bytes = b""
+    unknown: bytes = field(default=b"", repr=False)
 
     def __post_init__(self) -> None:
         # Runs for every new event, so the common case is one call and one set look-up per field.

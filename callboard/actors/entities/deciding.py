@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from callboard.actors.entities.entity import Deleted, Facts
-from callboard.actors.entities.held import Held
+from callboard.actors.entities.held import FAULTS, Held
 from callboard.errors import CommandRefused
 from callboard.messages.entities.entity_mail import EntityCommand, EntityOutcome
 from callboard.messages.entities.entity_messages import EntityCommitMessage
@@ -53,8 +53,9 @@ class Trial:
             events = _events(held, its, now_ns)
             commit = self._commit(its, held, events)
         except CommandRefused as error:
-            outcome = EntityOutcome(version=held.version, problem=str(error), code=error.code, refused=True)
-        except Exception as error:  # noqa: BLE001 - a bug of the service's code fails this command, not the agent
+            why = str(error) or "the entity refused it and gave no reason"
+            outcome = EntityOutcome(version=held.version, problem=why, code=str(error.code), refused=True)
+        except FAULTS as error:
             why = f"{type(held.state).__name__}.decide failed: {type(error).__name__}: {error}"
             outcome = EntityOutcome(version=held.version, problem=why, code="crashed")
         else:
@@ -71,8 +72,8 @@ class Trial:
             return Decided(EntityOutcome(version=held.version, problem=why, code="too_large"), based_on=based_on)
         after = Held(held.state, held.exists, held.version, held.last, dict(held.made) if based_on else {})
         after.apply(commit, _told(events), -1)
-        if after.problem:  # it could never be read again
-            outcome = EntityOutcome(version=held.version, problem=after.problem, code="crashed")
+        if problem := after.problem or unencodable(after.state):  # it could never be read again, or never be told
+            outcome = EntityOutcome(version=held.version, problem=problem, code="crashed")
             return Decided(outcome, based_on=based_on, failed=True)
         self._tried[commit.key] = after, commit
         self.nbytes += nbytes
@@ -89,6 +90,15 @@ class Trial:
 def _told(events: tuple[Event, ...]) -> tuple[Event, ...]:
     """Without ``Deleted`` at the end."""
     return events[:-1] if events and isinstance(events[-1], Deleted) else events
+
+
+def unencodable(state: Event) -> str:
+    """Why this state cannot be told; nothing if it can."""
+    try:
+        sealed(state)
+    except (TypeError, ValueError) as error:
+        return f"{type(state).__name__}.evolve returned a state that cannot be encoded: {error}"
+    return ""
 
 
 def _events(held: Held, its: EntityCommand, now_ns: int) -> tuple[Event, ...]:

@@ -15,6 +15,9 @@ LAST = 100
 WITHIN = 100_000
 """Offsets of the topic within which all commands are."""
 
+FAULTS = (Exception, SystemExit)
+"""What the service's code may raise: it fails one command or entity, and must not stop the others, or the process."""
+
 
 class Made(NamedTuple):
     """The commit of a command: its id, the version after it, and its offset."""
@@ -65,7 +68,7 @@ class Held:
         if not self.problem:
             try:
                 self._evolve(events, commit.ended)
-            except Exception as error:  # noqa: BLE001 - of the service's code, which must not stop the other entities
+            except FAULTS as error:
                 why = str(error) if isinstance(error, CallboardError) else f"{type(error).__name__}: {error}"
                 self.problem = f"its commit at offset {offset} cannot be applied: {why}"
                 self.code = "schema_too_new" if isinstance(error, SchemaTooNew) else "state_unknown"

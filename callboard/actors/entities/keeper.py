@@ -24,7 +24,7 @@ from callboard.actors.core.decision import (
 from callboard.actors.core.effects import Append, EnsureTopic
 from callboard.actors.core.follower import Delivered, Follower, OutOfRange, Positioned, Replaced, from_first
 from callboard.actors.core.lease import ORIGIN
-from callboard.actors.entities.deciding import Decided, Trial
+from callboard.actors.entities.deciding import Decided, Trial, unencodable
 from callboard.actors.entities.entity_table import EntityTable
 from callboard.actors.entities.held import Made
 from callboard.actors.entities.settings import EntitySettings
@@ -274,9 +274,13 @@ class Keeper:
                 self._queries.append((origin, query))
                 continue
             held = self._table.find(query.key)
-            state = sealed(held.state) if held.exists and not held.problem else None
+            state, problem, code = None, held.problem, held.code
+            if held.exists and not problem and (problem := unencodable(held.state)):  # of code before this one
+                code = "state_unknown"
+            elif held.exists and not problem:
+                state = sealed(held.state)
             yield Reply(origin, EntityState(
-                state=state, version=held.version, offset=self._next - 1, problem=held.problem, code=held.code
+                state=state, version=held.version, offset=self._next - 1, problem=problem, code=code
             ))  # fmt: skip
 
 

@@ -134,7 +134,13 @@ class Entities(Generic[S]):
         """
         its = door.asked(key=key, after=after, timeout_s=timeout_s)
         agent = await self.start()
-        answer = await agent.ask(roles.KEEPER, EntityQuery(key=its["key"], after=its["after"]), its["timeout_s"])
+        query, timeout_s = EntityQuery(key=its["key"], after=its["after"]), its["timeout_s"]
+        try:
+            answer = await agent.ask(roles.KEEPER, query, timeout_s)
+        except NotAnswered:
+            far = f"up to offset {query.after} " if query.after >= 0 else ""
+            why = f"its topic was not read {far}within {timeout_s:g} s; is the log away, or does it end before?"
+            raise NotAnswered(f"the state of {query.key!r} is not known: {why}") from None
         if answer.problem:
             raise _error(answer.problem, answer.code)
         state = cast("S", opened(answer.state)) if answer.state is not None else None

@@ -58,6 +58,10 @@ class Odd(Entity):
         match command.what:
             case "raise":
                 raise KeyError("what")
+            case "exit":
+                raise SystemExit(3)
+            case "no reason":
+                raise CommandRefused
             case "nonsense":
                 return "no events"  # type: ignore[return-value]
             case "not declared":
@@ -73,6 +77,10 @@ class Odd(Entity):
         assert isinstance(event, Done)
         if event.what == "refuse":
             raise ValueError("no")
+        if event.what == "leave":
+            raise SystemExit(3)
+        if event.what == "not a number":
+            return Odd(count=2**70)
         if event.what == "other":
             return Account()  # type: ignore[return-value]
         return replaced(self, count=self.count + 1)
@@ -103,6 +111,20 @@ async def test_a_refused_command_changes_nothing_and_tells_the_code_of_the_entit
             await accounts.send("alice", Move(cents=-1))
         assert refused.value.code == "overdrawn"
         assert (await accounts.get("alice")).state is None
+
+
+@on_a_loop
+async def test_a_command_that_is_refused_without_a_reason_is_refused() -> None:
+    async with Callboard("memory:") as board:
+        with pytest.raises(CommandRefused, match="gave no reason"):
+            await board.entities(Odd).send("a", Do(what="no reason"))
+
+
+@on_a_loop
+async def test_a_state_behind_the_end_of_the_log_is_not_known() -> None:
+    async with Callboard("memory:") as board:
+        with pytest.raises(NotAnswered, match=r"was not read up to offset 50 within 0\.01 s"):
+            await board.entities(Account).get("a", after=50, timeout_s=0.01)
 
 
 @on_a_loop
@@ -177,6 +199,9 @@ async def test_commands_survive_kills_of_their_keeper(tmp_path: Path, runtime: A
         ("too many", "crashed", "it returned 1001 events, and the limit is 1000"),
         ("too large", "too_large", "its events have 10000.. bytes, and the limit is 900000"),
         ("refuse", "crashed", "cannot be applied: ValueError: no"),
+        ("exit", "crashed", "Odd.decide failed: SystemExit: 3"),
+        ("leave", "crashed", "cannot be applied: SystemExit: 3"),
+        ("not a number", "crashed", "Odd.evolve returned a state that cannot be encoded: Value out of range"),
         ("other", "crashed", "evolve returned a Account, not a Odd"),
     ],
 )
