@@ -1,5 +1,6 @@
 """Notices when code that must be pure asks for the time, for randomness, or for a file."""
 
+import gc
 import os
 import random
 import sys
@@ -33,8 +34,12 @@ def watched() -> Iterator[list[str]]:
     if sys.getprofile() is not None:
         yield found
         return
+    collects = gc.isenabled()
+    gc.disable()  # others have code that runs when the garbage collector does, and may take the time
     sys.setprofile(watch)
     try:
         yield found
     finally:
         sys.setprofile(None)
+        if collects:
+            gc.enable()
