@@ -8,7 +8,7 @@ from typing import NamedTuple
 from callboard.actors.entities.deciding import Trial
 from callboard.actors.entities.entity import Deleted, Entity, Facts
 from callboard.actors.entities.entity_table import EntityTable
-from callboard.actors.entities.held import Held
+from callboard.actors.entities.held import FAULTS, Held
 from callboard.door.entities import entity_name
 from callboard.errors import CallboardError, CommandRefused
 from callboard.messages.codec import decode, encode
@@ -27,7 +27,7 @@ class Answer(NamedTuple):
     """What became of a command: its events, or the error that was raised."""
 
     events: tuple[Event, ...] = ()
-    error: Exception | None = None
+    error: BaseException | None = None
 
     def __str__(self) -> str:
         if isinstance(self.error, CommandRefused):
@@ -151,16 +151,16 @@ def _first(state: Entity, command: Event, facts: Facts) -> tuple[Answer, Entity]
         events = tuple(state.decide(command, facts))
         for each in events:
             state = state if isinstance(each, Deleted) else state.evolve(each)
-    except Exception as error:  # noqa: BLE001 - of the service's code
+    except FAULTS as error:
         return Answer(error=error), state
     return Answer(events), state
 
 
-def _error(state: Entity, commit: EntityCommitMessage) -> Exception | None:
+def _error(state: Entity, commit: EntityCommitMessage) -> BaseException | None:
     """Why the commit cannot be applied, for the stack trace."""
     try:
         for each in map(opened, commit.events):
             state = state.evolve(each)
-    except Exception as error:  # noqa: BLE001 - of the service's code
+    except FAULTS as error:
         return error
     return None

@@ -229,7 +229,7 @@ FAULTS: dict[type[Counting], str] = {
     Hider: "applied to states that were stored in between",
     Changer: "decide changed Changer.*; it must be pure|and then",
     Strict: "cannot be applied: ValueError: 15 at most",
-    Large: "Large.* cannot be stored: Value out of range",
+    Large: "Large.* cannot be encoded: Value out of range",
     Stranger: "evolve returned a Counter, not a Stranger",
     Chatty: "Deleted is not the last of its events",
 }
