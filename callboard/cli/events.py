@@ -68,7 +68,8 @@ def list_events(
 ) -> None:
     """List the newest events that services have published."""
     found = on_board(options, lambda board: board.events.find(topics or "**", after=after, limit=limit))
-    show_list(found, ("AGE", "TOPIC", "FROM", "PROPERTIES"), _row, none="no events", json=json)
+    none = "no event of these topics" if topics else "no events"
+    show_list(found, ("AGE", "TOPIC", "FROM", "PROPERTIES"), _row, none=none, json=json)
 
 
 def listeners(options: BoardOptions, json: Json = False) -> None:

@@ -23,7 +23,7 @@ from callboard.door.rules import (
     whole,
 )
 from callboard.errors import ConfigError, RequestRefused
-from callboard.messages.jobs.job_messages import QueueOrder
+from callboard.messages.jobs.job_messages import JobQueue, QueueOrder
 from callboard.messages.jobs.job_state import ENDED, OPEN, JobState
 from callboard.messages.jobs.limits import (
     CONTEXT_CHARS_MAX,
@@ -142,6 +142,9 @@ def context(value: Any) -> dict[str, str]:
 SECONDS = number(0, SECONDS_MAX)
 CONTEXT_NAME = text(CONTEXT_CHARS_MAX, least=1)
 
+DELAY_MAX_S = JobQueue(name="").delay_max_ms / 1000
+"""Unless a queue says otherwise."""
+
 NEW_JOB: dict[str, Rule] = {
     "topic": topic,
     "payload": lambda value: value,
@@ -227,7 +230,12 @@ def definition(**given: Any) -> dict[str, Any]:
 
 def queue(**given: Any) -> dict[str, Any]:
     """The settings of a queue. Raises ``RequestRefused``."""
-    return checked(RequestRefused, QUEUE, given)
+    its = checked(RequestRefused, QUEUE, given)
+    if "rate_s" in its and not its.get("rate"):
+        raise RequestRefused(f"a period of {its['rate_s']:g} s limits nothing without a rate; give the rate, too")
+    if its.get("delay_s", 0) > (most := its.get("delay_max_s", DELAY_MAX_S)):
+        raise RequestRefused(f"the delay of {its['delay_s']:g} s is above the most, {most:g} s; correct one of them")
+    return its
 
 
 def asked(**given: Any) -> dict[str, Any]:

@@ -26,7 +26,7 @@ class JobTable:
     """One row of 32 bytes for each job, ordered by id. Rows move when others are forgotten, so keep ids, not rows.
 
     ``since_ms`` is when the job was added or, once it has ended, when it ended, in milliseconds since the epoch;
-    ``ended_at`` is the offset of the record that ended it.
+    ``ended_at`` is the offset of the record that ended it, or its last attempt if that failed.
     """
 
     def __init__(self) -> None:

@@ -213,12 +213,13 @@ class JobReading:
             return None
         offset = self.jobs.table.ended_at[row]
         found = self.filled(found, *await self.added(offset_of(job)))
-        if found.state.is_final:
+        if found.state.is_final or (found.attempts and offset):
             _, ended = await self._record(offset)
             if isinstance(ended, JobsEndedMessage):
                 for end in ended.ends:
                     if ended.jobs[end.job] == job:
-                        found = replace(found, message=end.message, result=decoded(end.result))
+                        found = replace(found, message=end.message)
+                        found = replace(found, result=decoded(end.result)) if found.state.is_final else found
             if found.state is JobState.DROPPED and found.after:
                 found = replace(found, message=self._why_dropped(found, offset))
         return found

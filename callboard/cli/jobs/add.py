@@ -14,6 +14,8 @@ from callboard.cli.jobs.shown import job_data, job_line, job_lines
 from callboard.cli.options import BoardOptions, Json
 from callboard.cli.terminal.exit_codes import FOUND
 from callboard.cli.terminal.output import say, show_result
+from callboard.door.limits import TIMEOUT_S_MAX
+from callboard.door.rules import checked, number
 from callboard.errors import NotAnswered, RequestRefused
 from callboard.messages.jobs.job_state import JobState
 
@@ -47,6 +49,8 @@ def add(
         timeout_s=timeout, title=title, after=after or (), after_failures=after_failures,
     )  # fmt: skip
     value = payload_value(payload)
+    if wait is not None:
+        checked(RequestRefused, {"--wait": number(0, TIMEOUT_S_MAX)}, {"--wait": wait})
     if dry_run:
         plan = on_board(options, lambda board: board.jobs.plan(topic, value, **said))
         data = asdict(plan)

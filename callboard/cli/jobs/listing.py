@@ -71,6 +71,8 @@ def list_jobs(
         show_table(columns, map(_row, page.items))
         if page.after >= 0:
             show_lines("", f"there is more: --after {page.after}")
+    elif after >= 0:
+        show_lines(f"no job comes after {after}")
     else:
         show_lines("no such job" if every or state or asked else "no job waits or runs; --all includes the others")
 

@@ -44,8 +44,9 @@ def query(topic: str | None, queue: str | None, where: list[str] | None) -> JobQ
 
 def _condition(text: str) -> tuple[str, str | int | float | bool | None]:
     match = CONDITION.fullmatch(text)
-    if match is None:
-        raise ConfigError(f"{text!r} is no condition; write a property, one of <, <=, =, >= and >, and a value")
+    if match is None or not match["name"] or match["name"].endswith("!") or match["value"][:1] in tuple("<=>"):
+        form = "a property, one of <, <=, =, >= and >, and a value, as in 'size>=3'"
+        raise ConfigError(f"{text!r} is no condition; write {form}")
     try:
         value = plain_json.loads(match["value"])
     except ValueError:
@@ -68,7 +69,7 @@ def drop_all(
 ) -> None:  # fmt: skip
     """End all jobs at once that fit and have not ended; those that run are cancelled."""
     asked = query(topic, queue, where)
-    _many(options, "dropped", topic, lambda board: board.jobs.drop_all(reason, author, **asked), json=json)
+    _many(options, "dropped", asked, lambda board: board.jobs.drop_all(reason, author, **asked), json=json)
 
 
 def retry_all(
@@ -81,7 +82,7 @@ def retry_all(
     async def work(board: "Callboard") -> int:
         return await board.jobs.retry_all(reason=reason, author=author, **asked)
 
-    _many(options, "added again", topic, work, json=json)
+    _many(options, "added again", asked, work, json=json)
 
 
 def clear(
@@ -92,15 +93,17 @@ def clear(
     json: Json = False,
 ) -> None:
     """Remove all jobs of a queue that have not ended, also from the history."""
-    _many(options, "removed", None, lambda board: board.jobs.remove_all(queue, reason, author), json=json)
+    _many(options, "removed", {"queue": queue}, lambda board: board.jobs.remove_all(queue, reason, author), json=json)
 
 
 def _many(
-    options: BoardOptions, word: str, topic: str | None, work: Callable[["Callboard"], Coroutine[Any, Any, int]], *,
+    options: BoardOptions, word: str, asked: JobQuery, work: Callable[["Callboard"], Coroutine[Any, Any, int]], *,
     json: bool,
 ) -> None:  # fmt: skip
     async def known(board: "Callboard") -> int:
-        await demand_topic(board, topic)
+        if not asked:
+            raise RequestRefused("say which jobs, with --topic, --queue or --where; --topic '**' means all")
+        await demand_topic(board, asked.get("topic"))
         return await work(board)
 
     many = on_board(options, known)

@@ -252,6 +252,12 @@ def test_a_worker_does_not_run_what_it_is_to_deny(shop: Terminal) -> None:
         (("run", "worker", "shop:jobs", "--deny", "a//b"), "deny[0] is 'a//b', but should be a topic, or a pattern"),
         (("run", "worker", "shop:jobs", "--deny", "mial/send"), "which it is to deny; did you mean 'mail/send'?"),
         (("jobs", "configure", "2/mails", "a"), "name is '2/mails', but should be letters, digits, spaces"),
+        (("jobs", "configure", "mails", "a", "--period", "60"), "a period of 60 s limits nothing without a rate"),
+        (("jobs", "configure", "mails", "a", "--delay", "9", "--delay-max", "3"), "the delay of 9 s is above the most"),
+        (("jobs", "list", "--where", "size=>3"), "'size=>3' is no condition; write a property, one of"),
+        (("jobs", "list", "--where", "size!=3"), "'size!=3' is no condition"),
+        (("jobs", "list", "--where", ">=3"), "'>=3' is no condition"),
+        (("jobs", "drop-all"), "say which jobs, with --topic, --queue or --where; --topic '**' means all"),
         (("jobs", "ad"), "Did you mean 'add'"),
         (("run", "worker"), "there is nothing to run; name a JobRegistry"),
         (("run", "worker", "shop:job"), "the jobs at 'shop:job' cannot be imported: AttributeError"),
@@ -261,6 +267,16 @@ def test_a_worker_does_not_run_what_it_is_to_deny(shop: Terminal) -> None:
 )
 def test_what_is_mistyped_is_refused(shop: Terminal, words: tuple[str, ...], text: str) -> None:
     assert text in shop.refused(*words)
+
+
+def test_a_wait_that_is_refused_adds_no_job(shop: Terminal) -> None:
+    assert "--wait is 1e+300, but should be a number" in shop.refused("jobs", "add", "a", "--wait", "1e300")
+    assert shop.json("jobs", "list", "--all")["items"] == []
+
+
+def test_a_list_that_is_at_its_end_says_so(shop: Terminal) -> None:
+    job = shop.json("jobs", "add", "a")["id"]
+    assert shop.out("jobs", "list", "--after", str(job)) == f"no job comes after {job}\n"
 
 
 def test_many_jobs_are_found_and_commanded_at_once(shop: Terminal) -> None:

@@ -54,6 +54,7 @@ def _failed(jobs: Jobs, at: At, job: int, row: int, queue: JobQueue, asked_ms: i
     if 0 <= retries < attempts:
         jobs.end(job, row, JobState.GIVEN_UP, at)
     else:
+        jobs.table.ended_at[row] = at.offset
         jobs.requeue(job, row, at.ms + (asked_ms if asked_ms >= 0 else retry_ms(queue, job, attempts)))
 
 

@@ -117,6 +117,21 @@ def test_a_job_that_raises_is_not_tried_again_where_its_queue_says_so(tmp_path: 
     assert ends(tmp_path, raising, retry_exceptions=False)[:2] == (JobState.ERROR, "ValueError: a bug")
 
 
+def test_a_job_that_is_to_be_tried_again_tells_why(tmp_path: Path) -> None:
+    async def scenario(jobs: BoardJobs) -> None:
+        await jobs.configure("slow", ["a"], delay_s=3600)
+        async with jobs.worker({"a": raising}):
+            job = await jobs.add("a")
+            async for event in jobs.events("", topic="a", kinds=["failed"]):
+                assert event.job == job.id
+                break
+            found = await jobs.get(job.id)
+        assert found is not None
+        assert (found.state, found.attempts, found.message) == (JobState.QUEUED, 1, "ValueError: a bug")
+
+    run(tmp_path, scenario)
+
+
 @pytest.mark.parametrize("given", [{}, {"retry_exceptions": True, "retries": 0}])
 def test_a_compatible_queue_ends_what_raises_unless_it_is_told_otherwise(tmp_path: Path, given: Any) -> None:
     async def scenario(jobs: BoardJobs) -> None:
