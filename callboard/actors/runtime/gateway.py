@@ -78,6 +78,11 @@ class Gateway(Actor):  # type: ignore[misc]  # thespian is untyped
         self.send(route.address, Mail(GATEWAY, 0, frame.number, (frame.event,)))
 
     def _read(self, mail: Mail, outlet: Outlet) -> None:
+        route = self._routes.get(mail.role)
+        if route is not None and mail.epoch < route.epoch:
+            # Its successor is asked again: what that does must not differ from the answer that the service gets.
+            self._log.debug("mail.dropped", sender=mail.role, sender_epoch=mail.epoch, reason="stale")
+            return
         for event in mail.events:
             if isinstance(event, AgentProblem):
                 outlet.put(Frame(Kind.PROBLEM, mail.role, mail.question, event=event))
