@@ -3,5 +3,7 @@
 from callboard.testing.actors.conformance import check_entity
 from callboard.testing.actors.given import given
 from callboard.testing.actors.golden_bytes import assert_golden, golden
+from callboard.testing.actors.simulation.simulate import simulate
+from callboard.testing.actors.simulation.view import View
 
-__all__ = ["assert_golden", "check_entity", "given", "golden"]
+__all__ = ["View", "assert_golden", "check_entity", "given", "golden", "simulate"]

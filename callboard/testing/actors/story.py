@@ -1,6 +1,6 @@
 """What users do, made up by a seed: a story yields commands to entities."""
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from itertools import islice
 from random import Random
 from typing import Any, get_args
@@ -30,8 +30,10 @@ def chosen(seeds: int, seed: int | None) -> Iterable[int]:
     return range(its["seeds"]) if its["seed"] is None else (its["seed"],)
 
 
-def told(story: Any, seed: int) -> Iterator[Command]:
-    """The commands of the story for this seed. Raises ``ConfigError`` if it yields anything else."""
+def told(story: Any, seed: int, entities: Collection[type[Entity]] | None = None) -> Iterator[Command]:
+    """The commands of the story for this seed. Raises ``ConfigError`` if it yields anything else, or is to others than
+    these entities.
+    """
     form = "write a story as: def story(random): yield Account, 'alice', Deposit(cents=random.randint(1, 9))"
     if not callable(story):
         raise ConfigError(f"the story is {shown(story)}, which cannot be called; {form}")
@@ -44,6 +46,8 @@ def told(story: Any, seed: int) -> Iterator[Command]:
         entity, key, command = each
         try:
             door.entity_name(entity)
+            if entities is not None and entity not in entities:
+                raise ConfigError(f"{entity.__name__} is not among the entities of this simulation; add it")
             its = door.asked(key=key, command=command)
         except (ConfigError, RequestRefused) as error:
             raise ConfigError(f"command {number} of the story is wrong: {error}") from error

@@ -5,6 +5,7 @@ from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import replace
 from random import Random
 
+from callboard.actors.core.lease import ORIGIN
 from callboard.actors.runtime.simulated.virtual_loop import VirtualLoop
 from callboard.backends.log import READ_BYTES_MAX, READ_RECORDS_MAX, Capability, Retention
 from callboard.backends.logs.memory import MemoryLog
@@ -30,6 +31,7 @@ class SimulatedLog(PassingLog):
         unrepeatable: topics without duplicates.
         witness: receives every record, in the order of the log.
         trimmed: receives what a trim has left of a topic.
+        leading_gaps: whether a topic may begin with a gap, which looks as if its first records were trimmed.
     """
 
     def __init__(
@@ -43,6 +45,7 @@ class SimulatedLog(PassingLog):
         unrepeatable: tuple[str, ...],
         witness: Callable[[str, Record], None],
         trimmed: Callable[[str, Sequence[Record]], None],
+        leading_gaps: bool = True,
     ) -> None:
         self._clock, self._dated = clock, dated
         self._appending = ""  # the topic
@@ -54,7 +57,7 @@ class SimulatedLog(PassingLog):
         self._keys = keys
         self._unrepeatable = unrepeatable
         self._witness = witness
-        self._trimmed = trimmed
+        self._trimmed, self._leading_gaps = trimmed, leading_gaps
         self._back_s = 0.0
         self._cut_off: dict[str, float] = {}  # hosts, and until when
         self.delays_s: dict[str, float] = {}
@@ -158,7 +161,7 @@ class SimulatedLog(PassingLog):
 
     async def _append(self, topic: str, records: Sequence[NewRecord]) -> list[int]:
         before = (await self.memory.bounds(topic)).end
-        if self._luck(0.1):
+        if self._luck(0.1) and (self._leading_gaps or before > ORIGIN):
             self.gaps += 1
             await self.memory.complete(topic, "", 0, before + self._rng.randint(1, GAP_MAX))
         self._appending = topic

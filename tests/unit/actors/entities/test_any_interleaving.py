@@ -3,15 +3,12 @@ order, each command counts once, what was answered is on the log, and all agree.
 """
 
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 from random import Random
 
 import pytest
 
 from callboard.actors.core.decision import Done, Effect, Failed, Input, Moment, Origin, Reply, Started, Tick
 from callboard.actors.core.effects import Append, EnsureTopic, FindBounds, LogRead, ReadLog, TopicBounds
-from callboard.actors.entities.deciding import Trial
-from callboard.actors.entities.held import Held
 from callboard.actors.entities.keeper import Keeper
 from callboard.actors.entities.settings import EntitySettings
 from callboard.errors import LogUnavailable
@@ -25,10 +22,10 @@ from callboard.messages.entities.entity_mail import (
 )
 from callboard.messages.entities.entity_messages import EntityCommitMessage
 from callboard.messages.entities.sealing import opened, sealed
-from callboard.messages.event import Event
 from callboard.messages.headers import open_record
 from callboard.messages.record import NewRecord
 from tests.unit.actors.entities.bank import Account, Close, Move, Moved
+from tests.unit.actors.entities.planted_bugs import BUGS
 
 KEYS = ("a", "b")
 KEEPERS = 3
@@ -246,53 +243,6 @@ def broken(seeds: int) -> Iterator[int]:
             judge(told(seed))
         except AssertionError:
             yield seed
-
-
-def commits_always_count(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Held, "counts", lambda self, commit, offset: True)
-
-
-def versions_do_not_count(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Held, "counts", lambda self, commit, offset: commit.version <= self.version)
-
-
-def answers_before_it_is_read_back(monkeypatch: pytest.MonkeyPatch) -> None:
-    work = Keeper._work
-
-    def impatient(self: Keeper, now: Moment) -> Iterator[Effect]:
-        if self._landed >= 0:
-            for its in self._appending:
-                if its.decided and its.decided.commit:
-                    yield from self._answer(its, its.decided.outcome)
-            self._clear()
-        yield from work(self, now)
-
-    monkeypatch.setattr(Keeper, "_work", impatient)
-
-
-def commands_are_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
-    apply = Held.apply
-
-    def forgetful(self: Held, commit: EntityCommitMessage, events: Iterator[Event], offset: int) -> None:
-        apply(self, commit, events, offset)
-        if offset > 0:
-            self.made = {commit.command_id: self.made[commit.command_id]}
-
-    monkeypatch.setattr(Held, "apply", forgetful)
-
-
-def refuses_on_what_is_only_tried(monkeypatch: pytest.MonkeyPatch) -> None:
-    decide = Trial.decide
-    monkeypatch.setattr(Trial, "decide", lambda self, its, now_ns: replace(decide(self, its, now_ns), based_on=None))
-
-
-BUGS = (
-    refuses_on_what_is_only_tried,
-    commits_always_count,
-    versions_do_not_count,
-    answers_before_it_is_read_back,
-    commands_are_forgotten,
-)
 
 
 @pytest.mark.parametrize("bug", BUGS)

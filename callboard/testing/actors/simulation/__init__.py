@@ -1,0 +1,1 @@
+"""Entities and agents of services, in virtual time, with faults that a seed chooses."""
