@@ -2,9 +2,11 @@
 
 from typing import Any
 
-from callboard.actors.entities.entity import Entity
+from callboard.actors.entities.deciding import EVENTS_MAX
+from callboard.actors.entities.entity import Deleted, Entity
+from callboard.actors.entities.processes.process import Process
 from callboard.door import limits
-from callboard.door.rules import Rule, Unfit, checked, number, optional, text, whole
+from callboard.door.rules import Rule, Unfit, checked, flag, number, optional, several, text, whole
 from callboard.errors import ConfigError, RequestRefused
 from callboard.messages.declared.registry import declaration_of
 from callboard.messages.event import Event
@@ -21,14 +23,25 @@ ARGUMENTS: dict[str, Rule] = {
     "key": text(limits.ID_CHARS_MAX, least=1, printable=True),
     "command": command,
     "command_id": text(limits.ID_CHARS_MAX, printable=True),
+    "version": optional(whole(0, limits.OFFSET_MAX)),
+    "events": several(command, EVENTS_MAX, least=1),
     "after": optional(whole(-1, limits.OFFSET_MAX)),
     "timeout_s": number(0, limits.TIMEOUT_S_MAX),
 }
+
+OPTIONS: dict[str, Rule] = {
+    "snapshots": text(limits.PLACE_CHARS_MAX), "in_memory": whole(1, limits.OFFSET_MAX), "runs": flag,
+}  # fmt: skip
 
 
 def asked(**given: Any) -> dict[str, Any]:
     """Arguments of the methods of entities. Raises ``RequestRefused``."""
     return checked(RequestRefused, ARGUMENTS, given)
+
+
+def options(**given: Any) -> dict[str, Any]:
+    """How entities are kept. Raises ``ConfigError``."""
+    return checked(ConfigError, OPTIONS, given)
 
 
 def entity_name(value: Any) -> str:
@@ -40,8 +53,9 @@ def entity_name(value: Any) -> str:
         raise ConfigError(
             f"the class {value.__name__} is not declared; write @event('bank.account', version=1) above it"
         )
-    for method in ("decide", "evolve"):
-        if getattr(value, method) is getattr(Entity, method):
+    methods = (*(("todo",) if issubclass(value, Process) else ()), "decide", "evolve")
+    for method in methods:
+        if getattr(value, method) is getattr(Process, method):
             raise ConfigError(f"the class {value.__name__} has no {method}(); see docs/actors.md for what it does")
     try:
         value()

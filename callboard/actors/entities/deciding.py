@@ -103,6 +103,10 @@ def unencodable(state: Event) -> str:
 
 def _events(held: Held, its: EntityCommand, now_ns: int) -> tuple[Event, ...]:
     """What the entity decides. Raises what it raises, and ``TypeError`` if what it returns are no events."""
+    if its.version not in {-1, held.version}:
+        raise CommandRefused(f"{its.key!r} has version {held.version}, not {its.version}", code="conflict")
+    if its.command is None:
+        return tuple(map(opened, its.events))
     events: object = held.state.decide(opened(its.command), Facts(its.key, held.exists, held.version, now_ns))
     if not isinstance(events, tuple | list):
         raise TypeError(f"it returned {events!r:.80}; return a tuple of events, () if nothing is to change")

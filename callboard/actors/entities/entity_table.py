@@ -1,4 +1,4 @@
-"""All entities of a class, by their keys."""
+"""The entities of a class that are in memory, by their keys."""
 
 from collections import deque
 
@@ -9,25 +9,31 @@ from callboard.messages.entities.sealing import opened
 
 
 class EntityTable:
-    """The entities as they are after the commits so far. ``initial`` is the state of a new one."""
+    """The entities as they are after the commits so far. ``initial`` is the state of a new one.
+
+    ``held`` has those that changed last at its end.
+    """
 
     def __init__(self, initial: Entity) -> None:
         self._initial = initial
-        self._held: dict[str, Held] = {}
+        self.held: dict[str, Held] = {}
         self._commits: deque[tuple[int, str]] = deque()  # the offsets and keys of those within ``WITHIN``
 
     def find(self, key: str) -> Held:
         """The entity; a new one if there is none. Do not change it."""
-        return self._held.get(key) or Held(self._initial)
+        return self.held.get(key) or Held(self._initial)
 
-    def apply(self, commit: EntityCommitMessage, offset: int) -> None:
-        """Apply the commit at this offset, if it counts."""
+    def apply(self, commit: EntityCommitMessage, offset: int) -> Held | None:
+        """Apply the commit at this offset, and return its entity, if it counts."""
         held = self.find(commit.key)
         if not held.counts(commit, offset):
-            return
+            return None
         held.apply(commit, map(opened, commit.events), offset)
-        self._held[commit.key] = held
+        self.held.pop(commit.key, None)
+        self.held[commit.key] = held
         self._commits.append((offset, commit.key))
         while offset - self._commits[0][0] > WITHIN:
             _, key = self._commits.popleft()
-            self._held[key].forget(offset)
+            if (its := self.held.get(key)) is not None:
+                its.forget(offset)
+        return held

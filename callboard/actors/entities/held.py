@@ -32,7 +32,7 @@ class Held:
     """An entity: its ``state``, the number of its commits, the id of the last one, and the commits that commands made.
 
     ``problem`` is why the state is not known, with a ``code``: an event of it cannot be read, or is not accepted by
-    the code of this process. The commits after it are only counted.
+    the code of this process. The commits after it are only counted. ``as_of``: commits below this offset are in it.
     """
 
     state: Entity
@@ -42,11 +42,13 @@ class Held:
     made: dict[str, Made] = field(default_factory=dict)
     problem: str = ""
     code: str = ""
+    as_of: int = 0
 
     def counts(self, commit: EntityCommitMessage, offset: int) -> bool:
-        """Whether the commit at this offset was decided on this state, and its command is no repeated one."""
-        decided_on = commit.previous, commit.version
-        return decided_on == (self.last, self.version) and self.known(commit.command_id, offset) is None
+        """Whether the commit at this offset was decided on this state. Then its command is no repeated one, since this
+        state had all commands that are known.
+        """
+        return commit.previous == self.last and commit.version == self.version and offset >= self.as_of
 
     def known(self, command_id: str, offset: int) -> Made | None:
         """The commit of this command, if it is known when the topic has reached this offset. All keepers must know the

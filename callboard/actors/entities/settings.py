@@ -4,11 +4,21 @@ from dataclasses import dataclass
 
 from callboard.actors.entities.entity import Entity
 
+HELD_MAX = 10_000
+"""Entities in memory, if there is a store for the others."""
+
 
 @dataclass(frozen=True, slots=True)
 class EntitySettings:
-    """The class of the entities, their topic, and who appends."""
+    """The class of the entities, their topic, and who appends.
+
+    With ``is_stored``, snapshots are kept in a store, and ``held_max`` entities in memory, beside those that changed
+    since they were saved. With ``runs``, the tasks of processes are carried out.
+    """
 
     entity: type[Entity]
     topic: str
     instance: str
+    is_stored: bool = False
+    held_max: int = HELD_MAX
+    runs: bool = False

@@ -2,10 +2,11 @@
 
 import asyncio
 import secrets
-from collections.abc import Awaitable, Callable
+import socket
+from collections.abc import Awaitable, Callable, Coroutine
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from callboard.actors import publisher, subscriber
 from callboard.actors.core.agent import ActorSpec, Agent, AgentSpec, World, of_the_board
@@ -18,11 +19,14 @@ from callboard.board.connect.opening import open_log_world, open_world, world
 from callboard.board.connect.publisher_agent import PublisherAgent
 from callboard.board.connect.resources import Resources
 from callboard.errors import ConfigError
+from callboard.messages.topics import entity_topic
 
 if TYPE_CHECKING:
     from callboard.actors.entities.entity import Entity
+    from callboard.actors.entities.projections import ProjectorSettings
     from callboard.actors.jobs.worker import WorkerSettings
     from callboard.actors.topology.member import MemberSettings
+    from callboard.board.connect.folds import EntityOptions, FoldPlaceOf
 
 VIEWER = "/viewer"
 """The name of the publisher agent that only reads and never publishes; no publisher can have this name."""
@@ -55,7 +59,8 @@ class Agents:
         self._start_agent = start or self._in_runtime
         self._instance = secrets.token_hex(16)
         self._publishers: dict[str, asyncio.Task[Agent]] = {}
-        self._keepers: dict[str, asyncio.Task[Agent]] = {}  # by topic
+        self._keepers: dict[str, asyncio.Task[Agent]] = {}  # by topic, and by name of a projection
+        self._kept: dict[str, EntityOptions] = {}  # by topic
         self.started: list[Agent] = []
         """Running agents, and those that have ended since the last start."""
 
@@ -103,20 +108,67 @@ class Agents:
             spec = replace(spec, world=partial(self._log_world, spec))
         elif spec.world is of_the_board:
             spec = replace(spec, world=partial(open_log_world, its.settings, spec.topics, spec.effects))
-        return self._kept(await start_agent(spec, self._runtime, configure_logging=self._configure_logging))
+        return self._running(await start_agent(spec, self._runtime, configure_logging=self._configure_logging))
 
-    async def keeper(self, entity: "type[Entity]", topic: str, instance: str) -> Agent:
+    def keep(self, entity: "type[Entity]", topic: str, options: "EntityOptions") -> None:
+        """Remember how the entities of this class are kept. Raises ``ConfigError`` if they are kept in another way."""
+        if self._kept.setdefault(topic, options) != options:
+            what = f"this board keeps {entity.__name__} with {self._kept[topic]}, not with {options}"
+            raise ConfigError(f"{what}; use the same in all places")
+
+    async def keeper(self, entity: "type[Entity]", topic: str, instance: str = "") -> Agent:
         """The agent that keeps the entities of this class: started once, and again as that of a publisher."""
-        starting = self._keepers.get(topic)
+        return await self._once(topic, lambda: self._start_keeper(entity, topic, instance or socket.gethostname()))
+
+    async def keeper_of(self, entity: "type[Entity]") -> Agent:
+        """The same, for a class whose topic is not known yet."""
+        from callboard.door.entities import entity_name
+
+        return await self.keeper(entity, entity_topic(entity_name(entity), self._resources.settings.prefix))
+
+    async def projector(self, settings: "ProjectorSettings", where: str) -> Agent:
+        """The agent of a projection or a reaction: likewise."""
+        return await self._once(f"/{settings.name}", lambda: self._start_projector(settings, where))
+
+    async def _once(self, name: str, start: Callable[[], Coroutine[Any, Any, Agent]]) -> Agent:
+        starting = self._keepers.get(name)
         if starting is None or _is_over(starting):
-            starting = self._keepers[topic] = asyncio.create_task(self._start_keeper(entity, topic, instance))
+            starting = self._keepers[name] = asyncio.create_task(start())
         return await asyncio.shield(starting)
 
     async def _start_keeper(self, entity: "type[Entity]", topic: str, instance: str) -> Agent:
         from callboard.actors import entities
+        from callboard.board.connect.folds import EntityOptions, kept
 
-        settings = entities.EntitySettings(entity, topic, instance)
-        return await self._start(f"entities {entity.__name__}", entities.actors(settings), None)
+        its = self._kept.setdefault(topic, EntityOptions())
+        settings = entities.EntitySettings(
+            entity, topic, instance, bool(its.snapshots), its.in_memory, its.runs
+        )
+        place = kept(entity, topic, its.snapshots, self._resources.settings)
+        return await self._start_fold(f"entities {entity.__name__}", entities.actors(settings), place)
+
+    async def _start_projector(self, settings: "ProjectorSettings", where: str) -> Agent:
+        from callboard.actors.entities import projections
+        from callboard.board.connect.folds import projected
+
+        name = f"projection {settings.name}"
+        return await self._start_fold(name, projections.actors(settings), projected(settings, where))
+
+    async def _start_fold(self, name: str, actors: tuple[ActorSpec, ...], place: "FoldPlaceOf") -> Agent:
+        from callboard.board.connect.folds import open_world as open_fold_world
+
+        world: Callable[[], Awaitable[World]] = partial(open_fold_world, self._resources.settings, place)
+        if self._runtime == "embedded":
+            world = partial(self._fold_world, place)
+        agent = await start_agent(
+            AgentSpec(name, actors, world), self._runtime, configure_logging=self._configure_logging
+        )
+        return self._running(agent)
+
+    async def _fold_world(self, place: "FoldPlaceOf") -> World:
+        from callboard.board.connect.folds import shared_world
+
+        return shared_world(self._resources.log, self._resources.settings, place, self.keeper_of)
 
     async def close(self) -> None:
         """Stop all of them."""
@@ -147,9 +199,9 @@ class Agents:
 
     async def _start(self, name: str, actors: tuple[ActorSpec, ...], settings: SubscriberSettings | None) -> Agent:
         spec = AgentSpec(name, actors, partial(open_world, self._resources.settings, settings))
-        return self._kept(await self._start_agent(spec, settings))
+        return self._running(await self._start_agent(spec, settings))
 
-    def _kept(self, agent: Agent) -> Agent:
+    def _running(self, agent: Agent) -> Agent:
         """The agent, which ``close`` stops."""
         self.started = [*(each for each in self.started if not each.has_ended), agent]
         return agent

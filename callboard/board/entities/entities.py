@@ -1,9 +1,9 @@
 """The entities of one class: sends them commands, and tells their state."""
 
 import asyncio
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Generic, NamedTuple, TypeVar, cast
+from typing import Any, Generic, NamedTuple, TypeVar, cast
 
 from callboard.actors.core.agent import Agent
 from callboard.actors.entities import roles
@@ -13,6 +13,7 @@ from callboard.door import entities as door
 from callboard.errors import (
     CallboardError,
     CommandRefused,
+    ConfigError,
     LogUnavailable,
     NotAnswered,
     RefusalCode,
@@ -21,6 +22,7 @@ from callboard.errors import (
     Undecodable,
 )
 from callboard.messages.entities.entity_mail import EntityCommand, EntityCommands, EntityOutcome, EntityQuery
+from callboard.messages.entities.entity_messages import DeclaredEvent
 from callboard.messages.entities.sealing import opened, sealed
 from callboard.messages.event import Event
 
@@ -42,6 +44,7 @@ UNREADABLE: dict[str, type[CallboardError]] = {
     "schema_too_new": SchemaTooNew,
     "state_unknown": Undecodable,
     "gap": LogUnavailable,
+    "snapshots": ConfigError,
 }
 
 WRONG: dict[str, RefusalCode] = {"overtaken": "overtaken", "too_large": "too_large", "crashed": "crashed"}
@@ -97,30 +100,50 @@ class Entities(Generic[S]):
         """Start the agent now, rather than with the first question."""
         return await self._board.agents.keeper(self.entity, self._topic, self._board.instance)
 
-    async def send(self, key: str, command: Event, *, command_id: str = "", timeout_s: float = ANSWER_S) -> Committed:
+    async def send(
+        self, key: str, command: Event, *, command_id: str = "", version: int | None = None,
+        timeout_s: float = ANSWER_S,
+    ) -> Committed:  # fmt: skip
         """Carry out a command on the entity ``key``; return when its events are on the log.
 
         Args:
             key: names the entity; 1 to 200 printable characters.
             command: a declared event.
             command_id: makes the command safe to repeat: an entity knows its last 100. Default: a new one.
+            version: that the entity must have; default: any.
             timeout_s: seconds, 0 to 1e9.
 
         Raises:
-            CommandRefused: the entity refused it.
+            CommandRefused: the entity refused it; with the code ``conflict``, it has another version.
             RequestRefused: wrong arguments; or, by its code, others committed first again and again (``overtaken``),
                 the decision raised another error (``crashed``), or its events are ``too_large``.
             SchemaTooNew, Undecodable: the entity's state is not known, because this process cannot read its events.
             LogUnavailable: the first records of the topic were removed.
+            ConfigError: the snapshots cannot be used.
             NotAnswered: the log did not answer in time. The command may still be carried out: repeat it with its id.
         """
-        its = door.asked(key=key, command=command, command_id=command_id, timeout_s=timeout_s)
-        try:
-            message = EntityCommand(
-                key=its["key"], command_id=its["command_id"] or self._board.new_id(), command=sealed(its["command"])
-            )
-        except (TypeError, ValueError) as error:
-            raise RequestRefused(f"{type(command).__name__} cannot be encoded: {error}; correct its fields") from error
+        its = door.asked(key=key, command=command, command_id=command_id, version=version, timeout_s=timeout_s)
+        return await self._committed(its, command=_sealed(its["command"]))
+
+    async def record(
+        self, key: str, events: Sequence[Event], *, version: int, command_id: str = "", timeout_s: float = ANSWER_S
+    ) -> Committed:
+        """Record events that were decided elsewhere, if the entity still has the version on which they were. Otherwise
+        ``CommandRefused`` is raised, with the code ``conflict``: read the entity again, and decide again.
+
+        Takes and raises the same as ``send``.
+        """
+        its = door.asked(key=key, events=tuple(events), command_id=command_id, version=version, timeout_s=timeout_s)
+        return await self._committed(its, events=tuple(map(_sealed, its["events"])))
+
+    async def _committed(
+        self, its: Mapping[str, Any], command: DeclaredEvent | None = None, events: tuple[DeclaredEvent, ...] = ()
+    ) -> Committed:
+        version = -1 if its["version"] is None else its["version"]
+        message = EntityCommand(
+            key=its["key"], command_id=its["command_id"] or self._board.new_id(), command=command, version=version,
+            events=events,
+        )  # fmt: skip
         outcome = await self._outcome(message, its["timeout_s"])
         if outcome.problem:
             raise _error(outcome.problem, outcome.code, refused=outcome.refused)
@@ -186,11 +209,19 @@ def _batches(waiting: Sequence[Waiting]) -> Iterator[Sequence[Waiting]]:
     """Parts that one question can hold."""
     begin = nbytes = 0
     for place, each in enumerate(waiting):
-        nbytes += len(each.command.command.payload)
+        size = sum(len(its.payload) for its in (each.command.command, *each.command.events) if its is not None)
+        nbytes += size
         if place - begin == TOGETHER_MAX or (nbytes > QUESTION_BYTES_MAX and place > begin):
             yield waiting[begin:place]
-            begin, nbytes = place, len(each.command.command.payload)
+            begin, nbytes = place, size
     yield waiting[begin:]
+
+
+def _sealed(event: Event) -> DeclaredEvent:
+    try:
+        return sealed(event)
+    except (TypeError, ValueError) as error:
+        raise RequestRefused(f"{type(event).__name__} cannot be encoded: {error}; correct its fields") from error
 
 
 def _error(problem: str, code: str, *, refused: bool = False) -> CallboardError:

@@ -58,8 +58,14 @@ def event(name: str, *, version: int, message: type[Message] | None = None) -> C
         raise ConfigError(f"the version of {name!r} is {version!r:.50}; count versions from 1, in whole numbers")
     if message is not None and not (isinstance(message, type) and issubclass(message, Message)):
         raise ConfigError(f"the message of {name!r} is {message!r:.80}; give a class that Protocol Buffers generated")
+    return declared(name, version=version, message=message)
 
-    def declared(cls: type[E]) -> type[E]:
+
+@dataclass_transform(frozen_default=True, kw_only_default=True, field_specifiers=(field,))
+def declared(name: str, *, version: int, message: type[Message] | None = None) -> Callable[[type[E]], type[E]]:
+    """As ``event``, also for the names of callboard's own."""
+
+    def declare(cls: type[E]) -> type[E]:
         made = _dataclass(cls)
         shapes = _shapes(made)
         if message is not None:
@@ -69,7 +75,7 @@ def event(name: str, *, version: int, message: type[Message] | None = None) -> C
         register(Declaration(made, name, version, its))
         return made
 
-    return declared
+    return declare
 
 
 def _dataclass(cls: type[E]) -> type[E]:

@@ -9,11 +9,15 @@ from callboard.messages.question import Question
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EntityCommand(Event):
-    """A command to the entity ``key``. A command with the same id is carried out once."""
+    """A command to the entity ``key``. A command with the same id is carried out once. With a ``version``, it is
+    refused unless the entity has this version; ``events`` are committed as they are, in place of a ``command``.
+    """
 
     key: str
     command_id: str
-    command: DeclaredEvent
+    command: DeclaredEvent | None = None
+    version: int = -1
+    events: tuple[DeclaredEvent, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,3 +67,44 @@ class EntityQuery(Question[EntityState]):
 
     key: str
     after: int = -1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FoldPlace(Event):
+    """How far a fold has read a topic: the ``next`` offset, of the incarnation ``log_id``."""
+
+    topic: str
+    log_id: str = ""
+    next: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FoldState(Event):
+    """How far a fold is. ``problem``: why it does not go on, or ``standby``: another process does its work.
+
+    Of entities, ``held`` are in memory; the state of ``unreadable`` is not known; ``active`` processes have something to
+    do. Of a reaction, ``active`` commands are on their way, and ``refused`` were. ``troubles`` tells what is wrong with some.
+    """
+
+    places: tuple[FoldPlace, ...] = ()
+    problem: str = ""
+    standby: bool = False
+    is_live: bool = False
+    held: int = 0
+    unreadable: int = 0
+    active: int = 0
+    refused: int = 0
+    troubles: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FoldQuery(Question[FoldState]):
+    """How far a fold is, once it has read the topic up to the offset ``after``, and stored what came of it."""
+
+    topic: str = ""
+    after: int = -1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FoldRebuild(Question[FoldState]):
+    """Make the rows again, beside the present ones."""

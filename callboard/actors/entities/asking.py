@@ -1,0 +1,15 @@
+"""The effect that sends a command to an entity of any class."""
+
+from dataclasses import dataclass
+
+from callboard.actors.core.decision import Perform
+from callboard.actors.entities.entity import Entity
+from callboard.messages.entities.entity_mail import EntityCommand
+
+
+@dataclass(frozen=True, slots=True)
+class AskEntity(Perform):
+    """Result ``EntityOutcome``. Fails if there was no answer in time: then it is to be asked again."""
+
+    entity: type[Entity]
+    command: EntityCommand

@@ -1,0 +1,1 @@
+"""Processes: entities that have something to do."""

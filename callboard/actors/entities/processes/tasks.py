@@ -1,0 +1,69 @@
+"""The tasks of a process, checked: its code may return anything."""
+
+from hashlib import sha256
+from typing import NamedTuple
+
+from callboard.actors.entities.entity import Entity
+from callboard.actors.entities.held import FAULTS, Held
+from callboard.actors.entities.processes.process import Ask, At, Process, Task
+from callboard.messages.entities.sealing import sealed
+
+TASKS_MAX = 1000
+"""Tasks of one process."""
+
+
+class Todo(NamedTuple):
+    """The tasks by what tells them apart, or why they are not known."""
+
+    tasks: dict[str, Task]
+    problem: str = ""
+
+
+NOTHING = Todo({})
+
+
+def todo(key: str, held: Held) -> Todo:
+    """What the entity has to do; nothing if it is no process."""
+    if not isinstance(held.state, Process) or not held.exists or held.problem:
+        return NOTHING
+    try:
+        return Todo({identity(each): each for each in _checked(held.state, key)})
+    except FAULTS as error:
+        return Todo({}, f"{type(held.state).__name__}.todo failed: {type(error).__name__}: {error}")
+
+
+def is_active(key: str, held: Held) -> bool:
+    """Whether this is a process with something to do."""
+    its = todo(key, held)
+    return bool(its.tasks or its.problem)
+
+
+def identity(task: Task) -> str:
+    """What tells the tasks of a process apart."""
+    return f"{task.name}@{task.time_ns}" if isinstance(task, At) else task.name
+
+
+def command_id(topic: str, key: str, task: str) -> str:
+    """The id of the command that a task sends: the same whenever and wherever it is sent."""
+    return sha256(f"{topic}\0{key}\0{task}".encode()).hexdigest()[:40]
+
+
+def _checked(state: Process, key: str) -> list[Task]:
+    given: object = state.todo(key)
+    if not isinstance(given, tuple | list) or len(given) > TASKS_MAX:
+        raise TypeError(
+            f"it returned {given!r:.80}; return up to {TASKS_MAX} of Ask and At, () if there is nothing to do"
+        )
+    for each in given:
+        match each:
+            case Ask(name=str() as name, entity=entity, key=str() as whose, command=command) if name:
+                if not (isinstance(entity, type) and issubclass(entity, Entity) and whose):
+                    raise TypeError(f"the task {name!r:.80} asks {entity!r:.80}, {whose!r:.80}, which is no entity")
+            case At(name=str() as name, time_ns=int(), command=command) if name:
+                pass
+            case _:
+                raise TypeError(f"it returned {each!r:.80} among its tasks; use Ask and At, with names")
+        sealed(command)
+    if len({identity(each) for each in given}) < len(given):
+        raise TypeError("two of its tasks have the same name")
+    return list(given)
