@@ -22,6 +22,8 @@ if TYPE_CHECKING:
         from_last, from_offset,
     )
     from callboard.actors.entities.entity import Deleted, Entity, Facts
+    from callboard.actors.entities.processes.process import Answered, Ask, At, Process, Task
+    from callboard.actors.entities.projections.projection import Projection, Reaction, Recorded
     from callboard.messages.declared.declaration import event
     from callboard.messages.declared.proto import proto
     from callboard.messages.declared.records import event_of, record_of
@@ -33,11 +35,12 @@ if TYPE_CHECKING:
     # fmt: on
 
 __all__ = [
-    "RETRY", "ActorSpec", "ActorStatus", "After", "Agent", "AgentSpec", "Append", "Backoff", "Decision",
+    "RETRY", "ActorSpec", "ActorStatus", "After", "Agent", "AgentSpec", "Answered", "Append", "Ask", "At", "Backoff", "Decision",
     "DecisionFactory", "Deleted", "Delivered", "Done", "Effect", "EnsureTopic", "Entity", "Event", "Facts", "Failed",
     "FindBounds", "Follower", "Input", "LogRead", "Moment", "NewRecord", "News", "Note", "Origin", "OutOfRange",
-    "PeerUp", "Perform", "Positioned", "Question", "ReadLog", "Record", "RecordHeaders", "Replaced", "Reply", "Send",
-    "StartPolicy", "Started", "Stopped", "Stopping", "Tick", "TopicBounds", "TrimTopic", "Unavailable", "World",
+    "PeerUp", "Perform", "Positioned", "Process", "Projection", "Question", "Reaction", "ReadLog", "Record",
+    "RecordHeaders", "Recorded", "Replaced", "Reply", "Send",
+    "StartPolicy", "Started", "Stopped", "Stopping", "Task", "Tick", "TopicBounds", "TrimTopic", "Unavailable", "World",
     "event", "event_of", "from_end", "from_first", "from_last", "from_offset", "note", "proto", "record_of",
 ]  # fmt: skip
 
@@ -54,6 +57,8 @@ _MODULES = {
         "from_last from_offset"
     ),
     "callboard.actors.entities.entity": "Deleted Entity Facts",
+    "callboard.actors.entities.processes.process": "Answered Ask At Process Task",
+    "callboard.actors.entities.projections.projection": "Projection Reaction Recorded",
     "callboard.messages.declared.declaration": "event",
     "callboard.messages.declared.proto": "proto",
     "callboard.messages.declared.records": "event_of record_of",

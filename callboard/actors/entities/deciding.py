@@ -4,15 +4,18 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from callboard.actors.entities.entity import Deleted, Facts
-from callboard.actors.entities.held import FAULTS, Held
+from callboard.actors.entities.held import FAULTS, Held, Made
 from callboard.errors import CommandRefused
 from callboard.messages.entities.entity_mail import EntityCommand, EntityOutcome
 from callboard.messages.entities.entity_messages import EntityCommitMessage
 from callboard.messages.entities.sealing import opened, sealed
-from callboard.messages.event import Event
+from callboard.messages.event import Event, replaced
 
 EVENTS_MAX = 1000
 """Events of one command: they are one record."""
+
+REFUSAL_CHARS_MAX = 1000
+"""Characters of the reason of a refusal."""
 
 COMMIT_BYTES_MAX = 900_000
 """Bytes of these: every log accepts records of 1 MB."""
@@ -44,8 +47,7 @@ class Trial:
         held, based_on = self._tried.get(its.key) or (self._find(its.key), None)
         made = held.made.get(its.command_id) or self._find(its.key).known(its.command_id, self._offset)
         if made is not None:
-            outcome = EntityOutcome(version=made.version, offset=made.offset, repeated=True)
-            return Decided(outcome, based_on=based_on)
+            return Decided(repeated(made), based_on=based_on)
         if held.problem:
             why = f"the state of {its.key!r} is not known: {held.problem}"
             return Decided(EntityOutcome(problem=why, code=held.code), based_on=based_on)
@@ -53,19 +55,23 @@ class Trial:
             events = _events(held, its, now_ns)
             commit = self._commit(its, held, events)
         except CommandRefused as error:
-            why = str(error) or "the entity refused it and gave no reason"
+            why = str(error)[:REFUSAL_CHARS_MAX] or "the entity refused it and gave no reason"
             outcome = EntityOutcome(version=held.version, problem=why, code=str(error.code), refused=True)
+            if its.is_final:
+                commit = replaced(self._commit(its, held, ()), refusal=why, code=outcome.code)
+                return self._try(held, commit, (), based_on, is_final=True)
         except FAULTS as error:
             why = f"{type(held.state).__name__}.decide failed: {type(error).__name__}: {error}"
             outcome = EntityOutcome(version=held.version, problem=why, code="crashed")
         else:
-            return self._try(held, commit, events, based_on)
+            return self._try(held, commit, events, based_on, is_final=its.is_final)
         return Decided(outcome, based_on=based_on, failed=not outcome.refused)
 
     def _try(
-        self, held: Held, commit: EntityCommitMessage, events: tuple[Event, ...], based_on: EntityCommitMessage | None
-    ) -> Decided:
-        if not events:
+        self, held: Held, commit: EntityCommitMessage, events: tuple[Event, ...],
+        based_on: EntityCommitMessage | None, *, is_final: bool,
+    ) -> Decided:  # fmt: skip
+        if not events and not is_final:
             return Decided(EntityOutcome(version=held.version), based_on=based_on)
         if (nbytes := sum(len(each.payload) for each in commit.events)) > COMMIT_BYTES_MAX:
             why = f"its events have {nbytes} bytes, and the limit is {COMMIT_BYTES_MAX}; keep large content elsewhere"
@@ -77,7 +83,11 @@ class Trial:
             return Decided(outcome, based_on=based_on, failed=True)
         self._tried[commit.key] = after, commit
         self.nbytes += nbytes
-        return Decided(EntityOutcome(version=after.version, events=commit.events), commit)
+        outcome = EntityOutcome(
+            version=after.version, events=commit.events, problem=commit.refusal, code=commit.code,
+            refused=bool(commit.refusal),
+        )  # fmt: skip
+        return Decided(outcome, commit)
 
     def _commit(self, its: EntityCommand, held: Held, events: tuple[Event, ...]) -> EntityCommitMessage:
         told = _told(events)
@@ -85,6 +95,14 @@ class Trial:
             key=its.key, commit_id=self._new_id(), previous=held.last, version=held.version,
             command_id=its.command_id, events=tuple(map(sealed, told)), ended=len(told) < len(events),
         )  # fmt: skip
+
+
+def repeated(made: Made) -> EntityOutcome:
+    """The outcome of a command that is known."""
+    return EntityOutcome(
+        version=made.version, offset=made.offset, repeated=True, problem=made.refusal, code=made.code,
+        refused=bool(made.refusal),
+    )  # fmt: skip
 
 
 def _told(events: tuple[Event, ...]) -> tuple[Event, ...]:

@@ -20,11 +20,13 @@ FAULTS = (Exception, SystemExit)
 
 
 class Made(NamedTuple):
-    """The commit of a command: its id, the version after it, and its offset."""
+    """The commit of a command: its id, the version after it, and its offset; why the command was refused, if it was."""
 
     commit_id: int
     version: int
     offset: int
+    refusal: str = ""
+    code: str = ""
 
 
 @dataclass(slots=True)
@@ -67,7 +69,7 @@ class Held:
 
     def apply(self, commit: EntityCommitMessage, events: Iterable[Event], offset: int) -> None:
         """Apply a commit that counts, with its events, which may fail to be read."""
-        if not self.problem:
+        if not self.problem and (commit.events or commit.ended):
             try:
                 self._evolve(events, commit.ended)
             except FAULTS as error:
@@ -76,7 +78,7 @@ class Held:
                 self.code = "schema_too_new" if isinstance(error, SchemaTooNew) else "state_unknown"
         self.version += 1
         self.last = commit.commit_id
-        self.made[commit.command_id] = Made(commit.commit_id, self.version, offset)
+        self.made[commit.command_id] = Made(commit.commit_id, self.version, offset, commit.refusal, commit.code)
         self.forget(offset)
 
     def _evolve(self, events: Iterable[Event], ended: bool) -> None:

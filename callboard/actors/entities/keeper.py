@@ -33,7 +33,7 @@ from callboard.actors.core.follower import (
     from_offset,
 )
 from callboard.actors.core.lease import ORIGIN
-from callboard.actors.entities.deciding import Decided, Trial, unencodable
+from callboard.actors.entities.deciding import Decided, Trial, repeated, unencodable
 from callboard.actors.entities.held import Made
 from callboard.actors.entities.mark import Place
 from callboard.actors.entities.processes.conductor import TAKEOVER_S, TROUBLES_MAX, Conductor
@@ -381,7 +381,7 @@ class Keeper:
             commit, based_on = its.decided.commit, its.decided.based_on
             if (own := made.get(its.command.command_id)) is not None:
                 if commit is None or own.commit_id != commit.commit_id:  # another keeper had it, too
-                    outcome = EntityOutcome(repeated=True)
+                    outcome = repeated(own)
                 yield from self._answer(its, replaced(outcome, version=own.version, offset=own.offset))
             elif commit is None and based_on and _counts(based_on, made):
                 yield from self._answer(its, outcome)

@@ -11,6 +11,9 @@ from callboard.messages.question import Question
 class EntityCommand(Event):
     """A command to the entity ``key``. A command with the same id is carried out once. With a ``version``, it is
     refused unless the entity has this version; ``events`` are committed as they are, in place of a ``command``.
+
+    With ``is_final`` the outcome is recorded in any case, also a refusal. So it stays the same, however often and from
+    where the command is sent; otherwise, a command that was refused may be carried out when it is repeated.
     """
 
     key: str
@@ -18,6 +21,7 @@ class EntityCommand(Event):
     command: DeclaredEvent | None = None
     version: int = -1
     events: tuple[DeclaredEvent, ...] = ()
+    is_final: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

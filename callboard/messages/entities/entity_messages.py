@@ -22,6 +22,8 @@ class EntityCommitMessage(Event):
     keepers that did not know of each other the first on the log wins, and a commit that is appended twice counts once.
     The ``commit_id`` is random: two keepers may have the same command, and decide it differently. ``version`` is the
     number of commits before it. With ``ended`` the entity is deleted: a commit after it creates a new one.
+
+    A commit without events records that its command changed nothing or, with a ``refusal`` and its ``code``, was refused.
     """
 
     key: str
@@ -31,3 +33,5 @@ class EntityCommitMessage(Event):
     command_id: str
     events: tuple[DeclaredEvent, ...] = ()
     ended: bool = False
+    refusal: str = ""
+    code: str = ""

@@ -10,7 +10,7 @@ from callboard.actors.core.backoff import Backoff
 from callboard.actors.core.decision import After, Done, Effect, Failed, Input, Moment, Tick, note
 from callboard.actors.entities.asking import AskEntity
 from callboard.actors.entities.held import Held
-from callboard.actors.entities.processes.process import Answered, Ask, At, Task, Told
+from callboard.actors.entities.processes.process import Answered, Ask, At, Task
 from callboard.actors.entities.processes.tasks import command_id, todo
 from callboard.messages.entities.entity_mail import EntityCommand, EntityOutcome
 from callboard.messages.entities.sealing import sealed
@@ -121,7 +121,9 @@ class Conductor:
                 its.is_asked = True
                 unique = command_id(self._topic, key, name)
                 self._asked[unique] = key, name
-                command = EntityCommand(key=its.task.key, command_id=unique, command=sealed(its.task.command))
+                command = EntityCommand(
+                    key=its.task.key, command_id=unique, command=sealed(its.task.command), is_final=True
+                )
                 yield AskEntity(its.task.entity, command)
         yield from self._wake(now)
 
@@ -143,11 +145,7 @@ class Conductor:
         if (its := self._find(key, name)) is None:  # it was told the same from elsewhere
             return [], []
         its.is_over = True
-        answer = Answered(
-            task=name, code=outcome.code if outcome.refused else "", problem=outcome.problem,
-            told=tuple(Told(name=e.name, version=e.version, payload=e.payload) for e in outcome.events),
-            repeated=outcome.repeated,
-        )  # fmt: skip
+        answer = Answered(task=name, code=outcome.code if outcome.refused else "", problem=outcome.problem)
         return [EntityCommand(key=key, command_id=f"{unique}/answer", command=sealed(answer))], []
 
     def _again(self, key: str, name: str, problem: str, now: Moment) -> Iterator[Effect]:

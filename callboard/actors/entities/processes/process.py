@@ -5,14 +5,13 @@ from dataclasses import dataclass
 
 from callboard.actors.entities.entity import Entity
 from callboard.messages.declared.declaration import declared
-from callboard.messages.entities.entity_messages import DeclaredEvent
-from callboard.messages.entities.sealing import opened
 from callboard.messages.event import Event
 
 
 @dataclass(frozen=True, slots=True)
 class Ask:
-    """Send a command to an entity until it has answered. The answer is the command ``Answered`` to the process.
+    """Send a command to an entity until it has answered. The answer is the command ``Answered`` to the process. It is
+    recorded with the entity, so it is the same however often the command is sent.
 
     Attributes:
         name: of the task, unique in all the life of the process: the same name is the same command, carried out once.
@@ -56,35 +55,16 @@ class Process(Entity):
         raise TypeError(f"{type(self).__name__} has no todo()")
 
 
-@declared("callboard.told", version=1)
-class Told(Event):
-    """An event in an answer."""
-
-    name: str
-    version: int
-    payload: bytes
-
-
 @declared("callboard.answered", version=1)
 class Answered(Event):
-    """The command to a process that tells what became of a task.
+    """The command to a process that tells what became of an ``Ask``.
 
     Attributes:
-        task: the name of the ``Ask``.
+        task: its name.
         code: of the refusal; empty if the entity carried the command out.
         problem: why it was refused.
-        told: the events that the command led to; see ``events``.
-        repeated: the command was carried out before, and the events are not known any more.
     """
 
     task: str
     code: str = ""
     problem: str = ""
-    told: tuple[Told, ...] = ()
-    repeated: bool = False
-
-    @property
-    def events(self) -> tuple[Event, ...]:
-        """The events that the command led to."""
-        its = (DeclaredEvent(name=each.name, version=each.version, payload=each.payload) for each in self.told)
-        return tuple(map(opened, its))

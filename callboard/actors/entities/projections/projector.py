@@ -373,4 +373,4 @@ def command_id(name: str, topic: str, offset: int, ask: Ask, number: int) -> str
 
 
 def _command(ask: Ask, unique: str) -> EntityCommand:
-    return EntityCommand(key=ask.key, command_id=unique, command=sealed(ask.command))
+    return EntityCommand(key=ask.key, command_id=unique, command=sealed(ask.command), is_final=True)

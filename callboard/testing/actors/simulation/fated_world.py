@@ -56,6 +56,11 @@ class FatedWorld:
         with suppress(CallboardError):
             await self._world.perform(effect)
 
+    def forget(self) -> None:
+        """Let nothing arrive that is late."""
+        for each in self._arriving:
+            each.cancel()
+
     async def close(self) -> None:
         """See ``World``. What is on its way still arrives."""
         await self._world.close()

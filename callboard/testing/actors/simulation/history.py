@@ -5,6 +5,8 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from callboard.actors.entities.entity import Deleted, Entity, Facts
+from callboard.actors.entities.processes.process import Process, Task
+from callboard.actors.entities.projections.projection import Recorded
 from callboard.errors import CommandRefused
 from callboard.messages.entities.entity_messages import EntityCommitMessage
 from callboard.messages.entities.sealing import opened
@@ -30,18 +32,26 @@ class Made(NamedTuple):
 
 @dataclass
 class History:
-    """All versions of the entities of a class. ``commands`` has the commands of the story, by their ids."""
+    """All versions of the entities of a class, and the events that count. ``commands`` has those of the story, by their
+    ids.
+    """
 
     entity: type[Entity]
     commands: dict[str, Event]
     note: Callable[[str], None]
     made: dict[str, Made] = field(default_factory=dict)
     _versions: dict[str, list[Version]] = field(default_factory=dict)
+    recorded: list[Recorded] = field(default_factory=list)
     _last: dict[str, int] = field(default_factory=dict)
 
     def states(self) -> dict[str, Entity]:
         """The states of those that exist, by their keys."""
         return {key: its[-1].state for key, its in self._versions.items() if its[-1].exists}
+
+    def tasks(self) -> list[tuple[str, Task]]:
+        """The keys and tasks of processes."""
+        states = self.states().items() if issubclass(self.entity, Process) else ()
+        return [(key, task) for key, state in states if isinstance(state, Process) for task in state.todo(key)]
 
     def versions(self, key: str) -> list[Version]:
         """All versions of an entity; the first is that of a new one."""
@@ -63,8 +73,11 @@ class History:
         state = versions[-1].state
         for each in map(opened, commit.events):
             state = state.evolve(each)
-        versions.append(Version(self.entity() if commit.ended else state, not commit.ended))
+        exists = not commit.ended if events else versions[-1].exists
+        versions.append(Version(self.entity() if commit.ended else state, exists))
         self._last[key] = commit.commit_id
+        version = len(versions) - 1
+        self.recorded += [Recorded(self.entity, key, event, version, record.offset, record.time_ns) for event in events]
         self.made[commit.command_id] = Made(len(versions) - 1, record.offset)
         return True
 

@@ -5,11 +5,16 @@ from collections import Counter, deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from math import inf
 from random import Random
-from typing import NamedTuple
+from typing import Any, NamedTuple, cast
 
 from callboard.actors.core.agent import AgentSpec
 from callboard.actors.entities import roles
 from callboard.actors.entities.entity import Entity
+from callboard.actors.entities.processes.process import Ask, At
+from callboard.actors.entities.projections import ProjectorSettings
+from callboard.actors.entities.projections.projection import Recorded
+from callboard.actors.entities.projections.projector import command_id
+from callboard.actors.entities.projections.table_rows import ROWS, Columns
 from callboard.actors.runtime.simulated.simulated import Simulation
 from callboard.errors import AgentFailed, NotAnswered, RequestRefused
 from callboard.messages.entities.entity_mail import EntityCommand, EntityCommands, EntityOutcome, EntityQuery
@@ -44,6 +49,12 @@ NOTICE_S = 30.0
 CALM_S = 300.0
 """In this time, without faults, every command is answered."""
 
+SETTLE_S = 5.0
+"""Between two looks whether processes have nothing to do any more."""
+
+SOON_S = 3600.0
+"""Tasks whose time is later are not waited for."""
+
 QUIET_S = 20.0
 """Then, in this time, everything arrives that was late, and everybody reads it."""
 
@@ -68,12 +79,13 @@ class Scene:
         simulation: of the seed.
         topics: of the entities, by their classes.
         agents: that run beside them.
+        follows: the settings of projections and reactions.
         invariant: called after every commit and record, and at the end.
     """
 
     def __init__(
         self, simulation: Simulation, topics: Mapping[type[Entity], str], agents: Sequence[AgentSpec],
-        invariant: Callable[[View], None],
+        follows: Sequence[ProjectorSettings], invariant: Callable[[View], None],
     ) -> None:  # fmt: skip
         self._simulation, self._topics, self._invariant = simulation, topics, invariant
         self.told, self.count = deque[str](maxlen=TOLD), Counter[str]()
@@ -84,7 +96,7 @@ class Scene:
         )  # fmt: skip
         known = [*topics.values(), *(topic for spec in agents for topic in spec.topics)]
         self._records: dict[str, list[Record]] = {topic: [] for topic in known}
-        self._services = Services(simulation, self._log, topics, agents, self._note, self._replace)
+        self._services = Services(simulation, self._log, topics, agents, follows, self._note, self._replace)
         self._new, self._news = deque[tuple[str, Record]](), asyncio.Event()
         self._commands: dict[str, Event] = {}
         self._asked = Counter[str]()
@@ -92,7 +104,8 @@ class Scene:
         self._replaced_s = -inf
         self._histories: dict[type[Entity], History] = {}
         self._forget()
-        self._view = View(self._histories, self._records)
+        self._follows = follows
+        self._view = View(self._histories, self._records, {its.of: self._rows(its) for its in follows if its.row})
 
     async def play(self, commands: Iterable[Command]) -> None:
         """Play it all. Raises ``AssertionError`` if anything is wrong."""
@@ -123,13 +136,32 @@ class Scene:
         _, late = await asyncio.wait(clients, timeout=CALM_S) if clients else (set(), set())
         assert not late, f"{len(late)} commands are not answered, {CALM_S:g} s after the last fault"
         await asyncio.gather(*clients)
+        await self._settle()
         await asyncio.sleep(QUIET_S)
         self._look()
         for answer in self._answers:
             self._check(answer)
         await self._compare()
+        for settings in self._follows:
+            await self._compare_rows(settings)
         self._view.ended = True
         self._invariant(self._view)
+
+    async def _settle(self) -> None:
+        """Wait until processes have nothing to do, or only at a time that is far away. Raises ``AssertionError`` if
+        they do not come to that.
+        """
+        begun_s = self._simulation.loop.time()
+        while True:
+            await asyncio.sleep(SETTLE_S)
+            self._look()
+            tasks = [(key, each) for its in self._histories.values() for key, each in its.tasks()]
+            asks = [f"{key}: {each.name}" for key, each in tasks if isinstance(each, Ask)]
+            near_ns = self._now_ns() + int(SOON_S * 1e9)
+            if not asks and not any(isinstance(each, At) and each.time_ns < near_ns for _, each in tasks):
+                return
+            assert not asks or self._simulation.loop.time() < begun_s + CALM_S, f"these tasks do not end: {asks[:5]}"
+            assert self._simulation.loop.time() < begun_s + CALM_S + 2 * SOON_S, f"these tasks do not end: {tasks[:5]}"
 
     # Clients.
 
@@ -231,6 +263,41 @@ class Scene:
                     state = opened(answer.state) if answer.state else None
                     what = f"service {number} has {key!r} as {shown(state)}, the log as {shown(known.get(key))}"
                     assert state == known.get(key), what
+
+    def _rows(self, settings: ProjectorSettings) -> Callable[[], dict[str, Event]]:
+        """What tells the rows of a projection now."""
+        assert settings.row is not None
+        columns = Columns(settings.row)
+        return lambda: {
+            key: columns.loaded(row) for key, row in self._services.stores[settings.name].rows(ROWS).items()
+        }
+
+    async def _compare_rows(self, settings: ProjectorSettings) -> None:
+        """Raises ``AssertionError`` unless the rows are those that the events lead to, and all commands were sent."""
+        sources = [self._histories[entity] for _, entity in settings.topics if entity is not None]
+        of: Any = settings.of()
+        if settings.row is None:
+            for recorded in (each for its in sources for each in its.recorded):
+                for number, ask in enumerate(of.react(recorded)):
+                    self._check_ask(settings, recorded, number, ask)
+            return
+        if len(settings.topics) > 1 or not sources:
+            return  # the rows may depend on the order in which the topics were read
+        rows: dict[str, Event] = {}
+        for recorded in sources[0].recorded:
+            for key in dict.fromkeys(of.keys(recorded)):
+                if (row := of.evolve(key, rows.pop(key, None), recorded)) is not None:
+                    rows[key] = row
+        stored = self._rows(settings)()
+        wrong = next((key for key in rows.keys() | stored.keys() if rows.get(key) != stored.get(key)), None)
+        if wrong is not None:
+            told = f"{shown(stored.get(wrong))}, and its events lead to {shown(rows.get(wrong))}"
+            raise AssertionError(f"the row {wrong!r} of {settings.of.__name__} is {told}")
+
+    def _check_ask(self, settings: ProjectorSettings, recorded: Recorded, number: int, ask: Ask) -> None:
+        target, topic = self._histories[ask.entity], self._topics[cast("type[Entity]", recorded.source)]
+        unique = command_id(settings.name, topic, recorded.offset, ask, number)
+        assert unique in target.made, f"{settings.of.__name__} did not send {shown(ask.command)} to {ask.key!r}"
 
     def _note(self, line: str) -> None:
         self.told.append(f"{self._simulation.loop.time():9.3f} {line}")

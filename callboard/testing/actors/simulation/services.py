@@ -4,15 +4,26 @@ import asyncio
 from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from random import Random
 
 from callboard.actors import entities
 from callboard.actors.core.agent import AgentSpec, World, of_the_board
-from callboard.actors.entities import EntitySettings
+from callboard.actors.entities import EntitySettings, projections, roles
+from callboard.actors.entities.asking import AskEntity
 from callboard.actors.entities.entity import Entity
+from callboard.actors.entities.processes.process import Process
+from callboard.actors.entities.projections import ProjectorSettings
+from callboard.actors.entities.projections.table_rows import fold_of
+from callboard.actors.entities.snapshot import snapshots
 from callboard.actors.runtime.simulated.simulated import Simulation
+from callboard.actors.worlds.fold_world import FoldWorld
 from callboard.actors.worlds.log_world import LogWorld
+from callboard.backends.fold_store import Fold
+from callboard.errors import NotAnswered
+from callboard.messages.entities.entity_mail import EntityCommands, EntityOutcome
 from callboard.testing.actors.simulation.fated_world import FatedWorld
+from callboard.testing.actors.simulation.simulated_store import SimulatedStore
 from callboard.testing.simulation.engine.fates import Fates, Fault
 from callboard.testing.simulation.engine.host import Host
 from callboard.testing.simulation.engine.simulated_log import SimulatedLog
@@ -23,7 +34,19 @@ SERVICES = 3
 ODDS = (0.0, 0.005, 0.02, 0.05)
 """Of each fault at an effect, and of a late append: each seed has its own, so that some see much of one kind."""
 
-TROUBLES = ("outage", "cut off", "lost", "suspended", "clock set", "log replaced")
+TROUBLES = ("outage", "cut off", "lost", "suspended", "clock set", "log replaced", "store away", "store set back")
+
+STORES = ("none", "own", "shared", "shared")
+"""Where services keep snapshots; each seed chooses for each class."""
+
+IN_MEMORY = (1, 2, 10_000)
+"""Entities in memory, with snapshots."""
+
+PROJECTORS = 2
+"""Processes with the same projection: one is on standby."""
+
+ASK_S = 10.0
+"""How long a task or a reaction waits for an answer."""
 
 TROUBLE_S = 4.0
 """How long something is away at most; half of it between two troubles."""
@@ -40,13 +63,15 @@ class Services:
         log: of all of them.
         topics: of the entities, by their classes.
         agents: beside them.
+        follows: the settings of projections and reactions.
         note: adds a line for display.
         replace: puts a copy of this age, in seconds, in the place of the log.
     """
 
     def __init__(
         self, simulation: Simulation, log: SimulatedLog, topics: Mapping[type[Entity], str],
-        agents: Sequence[AgentSpec], note: Callable[[str], None], replace: Callable[[float], Awaitable[None]],
+        agents: Sequence[AgentSpec], follows: Sequence[ProjectorSettings], note: Callable[[str], None],
+        replace: Callable[[float], Awaitable[None]],
     ) -> None:  # fmt: skip
         self._simulation, self._log, self._note, self._replace = simulation, log, note, replace
         rng = self._rng = Random(simulation.rng.random())  # noqa: S311 - reproducible, not secret
@@ -54,13 +79,21 @@ class Services:
         self.fates, self._late = Fates(Random(rng.random()), odds), rng.choice(ODDS)  # noqa: S311 - likewise
         self.hosts: dict[str, Host] = {}
         self.troubles = Counter[str]()
-        self.keepers = {
-            entity: [self._keeper(entity, topic, f"service {number}") for number in range(1, SERVICES + 1)]
-            for entity, topic in topics.items()
-        }
+        self._follows, self._worlds = follows, list[FatedWorld]()
+        self.stores: dict[str, SimulatedStore] = {}
+        self.keepers: dict[type[Entity], list[Host]] = {}
+        for entity, topic in topics.items():
+            where, in_memory = rng.choice(STORES), rng.choice(IN_MEMORY)
+            self.keepers[entity] = [
+                self._keeper(entity, topic, number, where, in_memory) for number in range(1, SERVICES + 1)
+            ]
+        for settings in follows:
+            for number in range(1, PROJECTORS + 1):
+                self._projector(settings, number)
         for number, spec in enumerate(agents, 1):
             self._host(f"agent {number}, {spec.name}", spec)
         self._running: list[asyncio.Future[None]] = []
+        self._away: set[asyncio.Future[None]] = set()
 
     def start(self) -> None:
         """Start everything."""
@@ -79,6 +112,9 @@ class Services:
         while kinds:
             await asyncio.sleep(self._rng.uniform(0.0, TROUBLE_S / 2))
             kind, seconds = self._rng.choice(kinds), self._rng.uniform(0.0, TROUBLE_S)
+            if kind.startswith("store"):
+                self._trouble_store(kind, seconds)
+                continue
             name, host = self._rng.choice(list(self.hosts.items()))
             self.troubles[kind] += 1
             self._note(f"trouble: {kind}{'' if kind in ('outage', 'log replaced') else f', {name}'}")
@@ -95,13 +131,55 @@ class Services:
                     host.clock.skew(self._rng.uniform(-CLOCK_S, CLOCK_S), self._rng.choice((0.9, 1.0, 1.1)))
                 case _:
                     kinds.remove(kind)  # once
+                    self._stop_all()
                     await self._replace(self._rng.uniform(0.0, self._simulation.loop.time()))
 
-    def _keeper(self, entity: type[Entity], topic: str, service: str) -> Host:
-        actors = entities.actors(EntitySettings(entity, topic, service))
-        return self._host(f"{entity.__name__} of {service}", AgentSpec(service, actors))
+    def _stop_all(self) -> None:
+        """Processes and reactions go by several topics, so nothing may run while the log is replaced."""
+        if any(issubclass(entity, Process) for entity in self.keepers) or self._follows:
+            for host in self.hosts.values():
+                host.lose(host=False)
+            for world in self._worlds:
+                world.forget()
 
-    def _host(self, name: str, spec: AgentSpec) -> Host:
+    def _trouble_store(self, kind: str, seconds: float) -> None:
+        if not self.stores:
+            return
+        name, store = self._rng.choice(list(self.stores.items()))
+        if kind == "store away":
+            self._away.add(asyncio.ensure_future(store.away(seconds)))
+        elif not store.restore():
+            return
+        self.troubles[kind] += 1
+        self._note(f"trouble: {kind}, {name}")
+
+    def _store(self, name: str, fold: Fold) -> SimulatedStore:
+        if name not in self.stores:
+            self.stores[name] = SimulatedStore(fold, self._rng)
+        return self.stores[name]
+
+    def _keeper(self, entity: type[Entity], topic: str, number: int, where: str, in_memory: int) -> Host:
+        settings = EntitySettings(entity, topic, f"service {number}", where != "none", in_memory, runs=True)
+        store = None
+        if where != "none":
+            owner = f" of service {number}" if where == "own" else ""
+            store = self._store(f"snapshots of {entity.__name__}{owner}", snapshots(entity, topic, "log"))
+        spec = AgentSpec(f"service {number}", entities.actors(settings))
+        return self._host(f"{entity.__name__} of service {number}", spec, store, number)
+
+    def _projector(self, settings: ProjectorSettings, number: int) -> None:
+        store = self._store(settings.name, fold_of(settings))
+        spec = AgentSpec(f"projector {number}", projections.actors(settings))
+        self._host(f"{settings.of.__name__} of service {number}", spec, store, number)
+
+    async def _ask(self, number: int, effect: AskEntity) -> EntityOutcome:
+        """Send a command to an entity, by its keeper in the same service."""
+        agent = self.keepers[effect.entity][number - 1].agent
+        if agent is None:
+            raise NotAnswered("it is not running; nothing is wrong")
+        return (await agent.ask(roles.KEEPER, EntityCommands(commands=(effect.command,)), ASK_S)).outcomes[0]
+
+    def _host(self, name: str, spec: AgentSpec, store: SimulatedStore | None = None, number: int = 1) -> Host:
         def strike(fault: Fault) -> bool:
             return host.strike(self._rng.choice(spec.actors).role, fault)
 
@@ -109,7 +187,10 @@ class Services:
             its: World = LogWorld(self._log, effects=spec.effects)
             if spec.world is not of_the_board:
                 its = await spec.world()
-            return FatedWorld(its, name, self.fates, strike, self._late, self._rng)
+            its = FoldWorld(its, store, partial(self._ask, number))
+            fated = FatedWorld(its, name, self.fates, strike, self._late, self._rng)
+            self._worlds.append(fated)
+            return fated
 
         host = self.hosts[name] = Host(self._simulation, lambda: replace(spec, world=world), lambda _: None)
         return host

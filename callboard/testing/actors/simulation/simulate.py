@@ -9,8 +9,12 @@ from structlog.testing import capture_logs
 
 from callboard.actors.core.agent import AgentSpec
 from callboard.actors.entities.entity import Entity
+from callboard.actors.entities.projections import ProjectorSettings
+from callboard.actors.entities.projections.projection import Projection, Reaction
+from callboard.actors.entities.projections.table_rows import fold_of
 from callboard.actors.runtime.simulated.simulated import Simulation
 from callboard.door import agents as door
+from callboard.door import projections as projections_door
 from callboard.door.boards import function
 from callboard.door.entities import entity_name
 from callboard.door.rules import checked, several
@@ -30,6 +34,8 @@ MANY = 20
 def simulate(
     *,
     entities: Sequence[type[Entity]] = (),
+    projections: Sequence[type[Projection[Any]]] = (),
+    reactions: Sequence[type[Reaction]] = (),
     agents: Sequence[AgentSpec] = (),
     story: Story = lambda _: (),
     invariant: Callable[[View], None] = lambda _: None,
@@ -38,16 +44,20 @@ def simulate(
 ) -> Counter[str]:
     """Run entities and agents in virtual time, in this process, with faults at every step.
 
-    Three services keep the entities, on one log; each agent runs beside them. Clients send the commands of the story
+    Three services keep the entities, on one log, with and without snapshots, and run the tasks of processes; two make
+    the projections, and carry out the reactions; each agent runs beside them. Clients send the commands of the story
     to one of the services, until it answers, some of them twice. Actors, processes and hosts are lost before, in and
     after each effect, or suspended; the log and the network fail; appends and answers are lost, late, or repeated;
-    clocks are wrong; an older copy takes the place of the log. At the end, the faults are over.
+    clocks are wrong; older copies take the place of the log, of snapshots and of rows. At the end, the faults are over.
 
     Checked by the log alone: each command counts once, and as ``decide`` says; what was answered is on the log; what
-    was refused had to be; all commands are answered, and all services agree in the end.
+    was refused had to be; all commands are answered, no process has anything to do, all services agree, and rows are
+    those that the events lead to, in the end.
 
     Args:
-        entities: their classes.
+        entities: their classes, with all that processes and reactions ask.
+        projections: their classes.
+        reactions: their classes.
         agents: as for ``Callboard.start``; name one twice to run it twice.
         story: yields commands, from a ``Random`` of the seed.
         invariant: raises ``AssertionError`` if the ``View`` must not be as it is. Called after every commit of an
@@ -63,30 +73,44 @@ def simulate(
         AssertionError: a rule or the invariant is broken. The message has the seed, and what led to it.
     """
     rules = {
-        "entities": several(_entity, MANY), "agents": several(lambda each: door.agent(each, PREFIX), MANY),
+        "entities": several(_entity, MANY),
+        "projections": several(lambda each: projections_door.projection(each, PREFIX), MANY),
+        "reactions": several(lambda each: projections_door.reaction(each, PREFIX), MANY),
+        "agents": several(lambda each: door.agent(each, PREFIX), MANY),
         "story": function, "invariant": function,
     }  # fmt: skip
-    its = checked(ConfigError, rules, {"entities": entities, "agents": agents, "story": story, "invariant": invariant})
+    given = {
+        "entities": entities, "projections": projections, "reactions": reactions, "agents": agents, "story": story,
+        "invariant": invariant,
+    }  # fmt: skip
+    its = checked(ConfigError, rules, given)
     topics = {entity: entity_topic(entity_name(entity)) for entity in its["entities"]}
     if _is_in_loop():
         raise ConfigError("simulate() has an event loop of its own; call it from a function that is not asynchronous")
     if not (its["entities"] or its["agents"]):
         raise ConfigError("there is nothing to simulate; give entities=[Account], with a story, or agents=[...]")
+    follows = (*its["projections"], *its["reactions"])
+    for settings in follows:
+        fold_of(settings)
+        if missing := [topic for topic, entity in settings.topics if entity not in topics]:
+            raise ConfigError(
+                f"{settings.of.__name__} has the source {missing[0]}, which this simulation has not; add it"
+            )
     count = Counter[str]()
     for each in chosen(seeds, seed):
-        count += _run(each, topics, its["agents"], story, invariant)
+        count += _run(each, topics, its["agents"], follows, story, invariant)
     if topics and not count["commands"]:
         raise ConfigError("the story has no command in any seed; let it yield some: yield Account, 'alice', Deposit()")
     return count
 
 
 def _run(
-    seed: int, topics: Mapping[type[Entity], str], agents: Sequence[AgentSpec], story: Story,
-    invariant: Callable[[View], None],
+    seed: int, topics: Mapping[type[Entity], str], agents: Sequence[AgentSpec],
+    follows: Sequence[ProjectorSettings], story: Story, invariant: Callable[[View], None],
 ) -> Counter[str]:  # fmt: skip
     with capture_logs() as logged, Simulation(seed) as simulation:
         simulation.loop.allow(TURNS_MAX)
-        scene = Scene(simulation, topics, agents, invariant)
+        scene = Scene(simulation, topics, agents, follows, invariant)
         try:
             simulation.run(scene.play(told(story, seed, topics)))
             crashes = [line["traceback"] for line in logged if line["event"] == "actor.crashed"]
