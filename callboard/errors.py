@@ -50,7 +50,8 @@ from typing import Literal, NamedTuple
 RefusalCode = Literal[
     "invalid", "unknown_name", "not_found", "exists", "excluded", "unfit", "too_large", "changed", "inaccessible",
     "damaged", "gone", "empty", "out_of_range", "overlaps", "overtaken", "mismatch", "id_taken", "live", "busy",
-    "not_editable", "not_followed", "needed", "not_due", "unconfirmed", "undetermined", "declined", "crashed", "stopped",
+    "not_editable", "not_followed", "needed", "not_due", "unconfirmed", "undetermined", "declined", "crashed",
+    "stopped",
 ]  # fmt: skip
 """What is wrong with a request, for programs; docs/reference.md explains each code."""
 

@@ -35,8 +35,8 @@ if TYPE_CHECKING:
     # fmt: on
 
 __all__ = [
-    "RETRY", "ActorSpec", "ActorStatus", "After", "Agent", "AgentSpec", "Answered", "Append", "Ask", "At", "Backoff", "Decision",
-    "DecisionFactory", "Deleted", "Delivered", "Done", "Effect", "EnsureTopic", "Entity", "Event", "Facts", "Failed",
+    "RETRY", "ActorSpec", "ActorStatus", "After", "Agent", "AgentSpec", "Answered", "Append", "Ask", "At", "Backoff",
+    "Decision", "DecisionFactory", "Deleted", "Delivered", "Done", "Effect", "EnsureTopic", "Entity", "Event", "Facts", "Failed",
     "FindBounds", "Follower", "Input", "LogRead", "Moment", "NewRecord", "News", "Note", "Origin", "OutOfRange",
     "PeerUp", "Perform", "Positioned", "Process", "Projection", "Question", "Reaction", "ReadLog", "Record",
     "RecordHeaders", "Recorded", "Replaced", "Reply", "Send",

@@ -3,7 +3,7 @@
 from typing import Any
 
 from callboard.actors.entities.deciding import EVENTS_MAX
-from callboard.actors.entities.entity import Deleted, Entity
+from callboard.actors.entities.entity import Entity
 from callboard.actors.entities.processes.process import Process
 from callboard.door import limits
 from callboard.door.rules import Rule, Unfit, checked, flag, number, optional, several, text, whole

@@ -86,8 +86,8 @@ class FoldPlace(Event):
 class FoldState(Event):
     """How far a fold is. ``problem``: why it does not go on, or ``standby``: another process does its work.
 
-    Of entities, ``held`` are in memory; the state of ``unreadable`` is not known; ``active`` processes have something to
-    do. Of a reaction, ``active`` commands are on their way, and ``refused`` were. ``troubles`` tells what is wrong with some.
+    Of entities, ``held`` are in memory; the state of ``unreadable`` is not known; ``active`` processes have work to do.
+    Of a reaction, ``active`` commands are on their way, and ``refused`` were. ``troubles`` tells what is wrong.
     """
 
     places: tuple[FoldPlace, ...] = ()

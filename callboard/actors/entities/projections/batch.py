@@ -1,6 +1,6 @@
 """Records of one topic that are folded together: pure."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -42,14 +42,14 @@ class Entry:
 
 @dataclass(slots=True)
 class Folded:
-    """What a batch leads to: rows, commands with the offsets of their events, and the next offset. With a ``problem``,
+    """What a batch leads to: rows, commands with their events, and the next offset. With a ``problem``,
     that is the offset of the event that cannot be folded.
     """
 
     topic: str
     following: int
     rows: dict[str, dict[str, Row | None]] = field(default_factory=lambda: {ROWS: {}, SEEN: {}})
-    asks: list[tuple[int, Ask]] = field(default_factory=list)
+    asks: list[tuple[Recorded, Ask]] = field(default_factory=list)
     problem: str = ""
 
     def remember(self, cache: Cache) -> None:
@@ -83,14 +83,14 @@ class Batch:
         entry = Entry(record.offset)
         try:
             if self._source is None:
-                entry.events = (Recorded(self._topic, "", event_of(record), 0, record.offset, record.time_ns),)
+                entry.events = (Recorded(self._topic, "", event_of(record), 0, record.offset, 0, record.time_ns),)
             else:
                 commit = entry.commit = open_record(record, EntityCommitMessage)
                 entry.seen = f"{self._topic}/{commit.key}"
                 events = (*map(opened, commit.events), *((Deleted(),) if commit.ended else ()))
                 entry.events = tuple(
-                    Recorded(self._source, commit.key, event, commit.version + 1, record.offset, record.time_ns)
-                    for event in events
+                    Recorded(self._source, commit.key, event, commit.version + 1, record.offset, place, record.time_ns)
+                    for place, event in enumerate(events)
                 )
             entry.keys = tuple(self._keys_of(each) for each in entry.events)
         except Undecodable as error:
@@ -145,12 +145,12 @@ class Batch:
 
     def _evolve(
         self, entry: Entry, folded: Folded, cache: Cache
-    ) -> tuple[dict[str, Row | None], list[tuple[int, Ask]]]:
+    ) -> tuple[dict[str, Row | None], list[tuple[Recorded, Ask]]]:
         changes: dict[str, Row | None] = {}
-        asks: list[tuple[int, Ask]] = []
+        asks: list[tuple[Recorded, Ask]] = []
         if isinstance(self._of, Reaction):
             for each in entry.events:
-                asks += [(entry.offset, _checked(ask)) for ask in self._of.react(each)]
+                asks += [(each, ask) for ask in _checked(self._of.react(each))]
             return changes, asks
         assert self._columns is not None
         assert self._row is not None
@@ -164,11 +164,14 @@ class Batch:
         return changes, asks
 
 
-def _checked(ask: object) -> Ask:
-    if not isinstance(ask, Ask):
-        raise TypeError(f"react() returned {ask!r:.80}; return Ask(...)")
-    sealed(ask.command)
-    return ask
+def _checked(given: Iterable[object]) -> list[Ask]:
+    asks = dict[str, Ask]()
+    for each in given:
+        if not isinstance(each, Ask) or each.name in asks:
+            raise TypeError(f"react() returned {each!r:.80}; return Ask(...), each with a name of its own")
+        sealed(each.command)
+        asks[each.name] = each
+    return list(asks.values())
 
 
 def _is_text(key: str) -> bool:

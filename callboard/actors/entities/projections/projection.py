@@ -22,6 +22,7 @@ class Recorded(NamedTuple):
         event: in its newest version; ``Deleted`` if the entity was deleted.
         version: of the entity, after the commit of the event; 0 on a topic of the service's own.
         offset: on the topic.
+        place: of the event among those of its commit, from 0.
         time_ns: when it was appended, by the writer's clock: nanoseconds since the epoch.
     """
 
@@ -30,6 +31,7 @@ class Recorded(NamedTuple):
     event: Event
     version: int
     offset: int
+    place: int
     time_ns: int
 
 
@@ -63,5 +65,7 @@ class Reaction:
     sources: ClassVar[Sequence[Source]] = ()
 
     def react(self, recorded: Recorded) -> Iterable[Ask]:  # noqa: ARG002 - every class has its own
-        """The commands that an event leads to. Each is sent until it is answered; the names tell them apart."""
+        """The commands that an event leads to. Each is sent until it is answered; the names tell those of one
+        event apart.
+        """
         raise TypeError(f"{type(self).__name__} has no react()")

@@ -39,6 +39,7 @@ from callboard.actors.entities.asking import AskEntity
 from callboard.actors.entities.mark import Place
 from callboard.actors.entities.processes.process import Ask
 from callboard.actors.entities.projections.batch import Batch, Cache, Folded
+from callboard.actors.entities.projections.projection import Recorded
 from callboard.actors.entities.projections.settings import ProjectorSettings
 from callboard.backends.fold_store import Loaded
 from callboard.errors import CallboardError, ConfigError, SchemaTooNew
@@ -284,9 +285,10 @@ class Projector:
             for key in wanted:
                 cache[key] = found.get(key, ())
         its = self._folded = self._waiting[0].batch.fold(self._cache)
-        for number, each in enumerate(its.asks):
-            unique = command_id(self._settings.name, its.topic, each[0], each[1], number)
-            self._asks[unique] = AskEntity(each[1].entity, _command(each[1], unique))
+        for recorded, ask in its.asks:
+            unique = command_id(self._settings.name, its.topic, recorded, ask)
+            command = EntityCommand(key=ask.key, command_id=unique, command=sealed(ask.command), is_final=True)
+            self._asks[unique] = AskEntity(ask.entity, command)
         yield from self._send()
 
     def _send(self) -> Iterator[Effect]:
@@ -367,10 +369,7 @@ class Projector:
         )  # fmt: skip
 
 
-def command_id(name: str, topic: str, offset: int, ask: Ask, number: int) -> str:
+def command_id(name: str, topic: str, recorded: Recorded, ask: Ask) -> str:
     """The id of the command that an event leads to: the same whenever it is sent."""
-    return sha256(f"{name}\0{topic}\0{offset}\0{ask.name}\0{number}".encode()).hexdigest()[:40]
-
-
-def _command(ask: Ask, unique: str) -> EntityCommand:
-    return EntityCommand(key=ask.key, command_id=unique, command=sealed(ask.command), is_final=True)
+    where = f"{name}\0{topic}\0{recorded.offset}\0{recorded.place}\0{ask.name}"
+    return sha256(where.encode()).hexdigest()[:40]

@@ -77,7 +77,10 @@ class History:
         versions.append(Version(self.entity() if commit.ended else state, exists))
         self._last[key] = commit.commit_id
         version = len(versions) - 1
-        self.recorded += [Recorded(self.entity, key, event, version, record.offset, record.time_ns) for event in events]
+        self.recorded += [
+            Recorded(self.entity, key, event, version, record.offset, place, record.time_ns)
+            for place, event in enumerate(events)
+        ]
         self.made[commit.command_id] = Made(len(versions) - 1, record.offset)
         return True
 

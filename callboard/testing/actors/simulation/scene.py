@@ -278,8 +278,8 @@ class Scene:
         of: Any = settings.of()
         if settings.row is None:
             for recorded in (each for its in sources for each in its.recorded):
-                for number, ask in enumerate(of.react(recorded)):
-                    self._check_ask(settings, recorded, number, ask)
+                for ask in of.react(recorded):
+                    self._check_ask(settings, recorded, ask)
             return
         if len(settings.topics) > 1 or not sources:
             return  # the rows may depend on the order in which the topics were read
@@ -294,9 +294,9 @@ class Scene:
             told = f"{shown(stored.get(wrong))}, and its events lead to {shown(rows.get(wrong))}"
             raise AssertionError(f"the row {wrong!r} of {settings.of.__name__} is {told}")
 
-    def _check_ask(self, settings: ProjectorSettings, recorded: Recorded, number: int, ask: Ask) -> None:
+    def _check_ask(self, settings: ProjectorSettings, recorded: Recorded, ask: Ask) -> None:
         target, topic = self._histories[ask.entity], self._topics[cast("type[Entity]", recorded.source)]
-        unique = command_id(settings.name, topic, recorded.offset, ask, number)
+        unique = command_id(settings.name, topic, recorded, ask)
         assert unique in target.made, f"{settings.of.__name__} did not send {shown(ask.command)} to {ask.key!r}"
 
     def _note(self, line: str) -> None:
