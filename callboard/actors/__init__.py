@@ -36,12 +36,12 @@ if TYPE_CHECKING:
 
 __all__ = [
     "RETRY", "ActorSpec", "ActorStatus", "After", "Agent", "AgentSpec", "Answered", "Append", "Ask", "At", "Backoff",
-    "Decision", "DecisionFactory", "Deleted", "Delivered", "Done", "Effect", "EnsureTopic", "Entity", "Event", "Facts", "Failed",
-    "FindBounds", "Follower", "Input", "LogRead", "Moment", "NewRecord", "News", "Note", "Origin", "OutOfRange",
-    "PeerUp", "Perform", "Positioned", "Process", "Projection", "Question", "Reaction", "ReadLog", "Record",
-    "RecordHeaders", "Recorded", "Replaced", "Reply", "Send",
-    "StartPolicy", "Started", "Stopped", "Stopping", "Task", "Tick", "TopicBounds", "TrimTopic", "Unavailable", "World",
-    "event", "event_of", "from_end", "from_first", "from_last", "from_offset", "note", "proto", "record_of",
+    "Decision", "DecisionFactory", "Deleted", "Delivered", "Done", "Effect", "EnsureTopic", "Entity", "Event",
+    "Facts", "Failed", "FindBounds", "Follower", "Input", "LogRead", "Moment", "NewRecord", "News", "Note", "Origin",
+    "OutOfRange", "PeerUp", "Perform", "Positioned", "Process", "Projection", "Question", "Reaction", "ReadLog",
+    "Record", "RecordHeaders", "Recorded", "Replaced", "Reply", "Send", "StartPolicy", "Started", "Stopped",
+    "Stopping", "Task", "Tick", "TopicBounds", "TrimTopic", "Unavailable", "World", "event", "event_of", "from_end",
+    "from_first", "from_last", "from_offset", "note", "proto", "record_of",
 ]  # fmt: skip
 
 _MODULES = {

@@ -111,15 +111,8 @@ class Projector:
     def receive(self, message: Input, origin: Origin, _now: Moment) -> Iterable[Effect]:
         """Handle one input."""
         match message:
-            case Started():
-                yield from self._ensure()
-            case Done(EnsureTopic(topic=topic)):
-                self._missing.discard(topic)
-                yield from self._ensure()
-            case Failed(EnsureTopic(), error):
-                yield from self._failed(error)
-            case Tick("store") if self._missing:
-                yield from self._ensure()
+            case Started() | Tick("store" | "standby") | Done(EnsureTopic()) | Failed(EnsureTopic()):
+                yield from self._begin_work(message)
             case FoldQuery():
                 self._queries.append((origin, message))
                 if self._is_standby:
@@ -135,10 +128,6 @@ class Projector:
                 yield from self._answered(effect, result)
             case Failed(effect, error) if effect is self._request:
                 yield from self._failed(error)
-            case Tick("store") if self._request is not None:
-                yield self._request
-            case Tick("standby") if self._request is None:
-                yield from self._ask(LoadFold({}))
             case Done(AskEntity()) | Failed(AskEntity()) | Tick("asks"):
                 yield from self._heard(message)
             case _:
@@ -146,11 +135,19 @@ class Projector:
         yield from self._work()
         yield from self._tell()
 
-    def _ensure(self) -> Iterator[Effect]:
-        """Create the topics of the entities that have none yet, then open the store."""
+    def _begin_work(self, message: Input) -> Iterator[Effect]:
+        """Create the topics of the entities that have none yet, then open the store; ask it again when it failed."""
+        match message:
+            case Failed(EnsureTopic(), error):
+                yield from self._failed(error)
+                return
+            case Done(EnsureTopic(topic=topic)):
+                self._missing.discard(topic)
         if self._missing:
             yield EnsureTopic(min(self._missing))
-        else:
+        elif self._request is not None:
+            yield self._request
+        elif not isinstance(message, Tick) or self._is_standby:
             yield from self._ask(LoadFold({}))
 
     # The store.
