@@ -1,7 +1,7 @@
 """Actors: pure decisions, the agents made of them, and the runtime that carries out what they decide.
 
-The public names, for agents of your own; see docs/actors.md. callboard's own agents are made of the same classes.
-``Callboard.start`` starts an agent.
+The public names, for agents and entities of your own; see docs/agents.md and docs/actors.md. callboard's own agents are
+made of the same classes. ``Callboard.start`` starts an agent.
 """
 
 from importlib import import_module

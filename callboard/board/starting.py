@@ -6,7 +6,7 @@ from callboard.door import agents as door
 
 
 async def start(board: BoardContext, agent: AgentSpec) -> Agent:
-    """Start an agent of your own; see ``docs/actors.md``. Closing the board stops it.
+    """Start an agent of your own; see ``docs/agents.md``. Closing the board stops it.
 
     Returns when the agent runs; its actors may still be starting, and questions wait for them. Raises ``ConfigError``
     for an agent that cannot run, or not in processes of its own, ``LogError`` if its topics cannot be created, and

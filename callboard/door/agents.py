@@ -93,5 +93,5 @@ def _check_decision(actor: ActorSpec) -> None:
         why = f"{type(error).__name__}: {shown(str(error))}"
         form = "it is called with its settings and a Random, and has a method receive(message, origin, now)"
         raise ConfigError(f"{where} cannot be used: {why}; {form}") from error
-    if inspect.iscoroutinefunction(receive):
+    if inspect.iscoroutinefunction(receive) or inspect.isasyncgenfunction(receive):
         raise ConfigError(f"{where} waits: its receive is asynchronous; return effects that wait, such as After")

@@ -23,11 +23,28 @@ class Mail:
     events: tuple[Event, ...]
 
     def __reduce__(self) -> tuple[Any, tuple[str, int, int, Encoded]]:
-        encoded = tuple(encode_any(event) for event in self.events)
-        return _unpack, (self.role, self.epoch, self.question, encoded)
+        return PackedMail(self).__reduce__()
 
     def __str__(self) -> str:
         # thespian formats every message several times for its own debug log, even when that is off.
+        return "Mail"
+
+
+class PackedMail:
+    """Mail whose events are encoded already, so that one that cannot be is noticed before it is sent: thespian drops
+    what cannot be pickled. It arrives as ``Mail``.
+    """
+
+    __slots__ = ("_parts",)
+
+    def __init__(self, mail: Mail) -> None:
+        encoded = tuple(encode_any(event) for event in mail.events)
+        self._parts = mail.role, mail.epoch, mail.question, encoded
+
+    def __reduce__(self) -> tuple[Any, tuple[str, int, int, Encoded]]:
+        return _unpack, self._parts
+
+    def __str__(self) -> str:
         return "Mail"
 
 

@@ -2,6 +2,7 @@
 
 import os
 import traceback
+from asyncio import CancelledError
 from datetime import timedelta
 from random import Random
 from typing import Any
@@ -45,6 +46,9 @@ from callboard.messages.event import Event
 
 NOBODY = Origin("")
 
+FAULTS = (Exception, SystemExit, CancelledError)
+"""What a decision may raise: it ends the actor, and must not end the service, or leave the actor half done."""
+
 
 class Peer:
     """The last known address of an actor."""
@@ -84,7 +88,7 @@ class Shell(Actor):  # type: ignore[misc]  # thespian is untyped
                 self._begin(msg, sender)
             elif self._decision is not None:
                 self._handle(msg, sender)
-        except Exception:  # noqa: BLE001  # any exception is a bug, and this is where bugs are caught
+        except FAULTS:  # any of them is a bug, and this is where bugs are caught
             self._crash(traceback.format_exc(), _question(self._origin))
         return self._runner.watch if self._runner is not None else None
 
@@ -164,8 +168,8 @@ class Shell(Actor):  # type: ignore[misc]  # thespian is untyped
             self._carry_out(effect, now.mono_s)
             if self._decision is not decision:
                 return  # it has stopped
-        self._origin = NOBODY
         self._post()
+        self._origin = NOBODY
         self._ask_for_wake()
 
     def _carry_out(self, effect: Effect, now_s: float) -> None:
@@ -191,18 +195,23 @@ class Shell(Actor):  # type: ignore[misc]  # thespian is untyped
         assert self._hello is not None
         if role not in self._hello.roles:
             raise LookupError(f"mail to {role!r}, but the roles are {', '.join(sorted(self._hello.roles))}")
+        if role == self._hello.actor.role:
+            raise LookupError("mail to itself; call the method, or return After(key, 0)")
         if not isinstance(event, Event):
             raise TypeError(f"mail to {role} is {event!r:.80}, which is no Event")
         self._outbox.put(role, question, event)
 
     def _post(self) -> None:
         assert self._hello is not None
+        handled = self._origin
         for role, question, events in self._outbox.take():
+            self._origin = Origin(role, question) if role == GATEWAY else handled  # to blame if it cannot be encoded
             peer = self._peers.get(role)
             if peer is None:
                 self._log.debug("mail.dropped", receiver=role, reason="unknown receiver")
             else:
-                self.send(peer.address, Mail(self._hello.actor.role, self._hello.epoch, question, events))
+                mail = Mail(self._hello.actor.role, self._hello.epoch, question, events)
+                self.send(peer.address, self._hello.site.outgoing(mail))
 
     def _stop(self) -> None:
         assert self._hello is not None
@@ -238,7 +247,7 @@ class Shell(Actor):  # type: ignore[misc]  # thespian is untyped
             return
         seconds = self._timers.next_wake(self._hello.site.clock.now().mono_s)
         if seconds is not None:
-            self.wakeupAfter(timedelta(seconds=seconds))
+            self.wakeupAfter(timedelta(seconds=max(seconds, self._hello.site.least_wake_s)))
 
     def _effects(self) -> EffectRunner:
         assert self._hello is not None

@@ -6,6 +6,7 @@ from typing import Any, Protocol
 
 from callboard.actors.core.agent import Clock
 from callboard.actors.core.decision import Perform
+from callboard.actors.runtime.mail import Mail
 from callboard.errors import CallboardError
 
 
@@ -57,6 +58,15 @@ class Site(Protocol):
     @property
     def clock(self) -> Clock:
         """The clock of this place."""
+        ...
+
+    @property
+    def least_wake_s(self) -> float:
+        """The shortest time after which an actor can be woken without harm."""
+        ...
+
+    def outgoing(self, mail: Mail) -> Any:
+        """The mail as it is sent here. Raises whatever is wrong with an event that must be encoded, and cannot be."""
         ...
 
     def enter(self, role: str) -> None:

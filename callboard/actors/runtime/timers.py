@@ -1,7 +1,12 @@
 """The timers of one actor: which are running, which are due, and when to check again."""
 
+from math import isfinite
+
 SLACK_S = 1e-6
 """A timer this close to its end is due: wake-ups come in whole microseconds."""
+
+WAKE_S_MAX = 86_400.0
+"""A longer timer is looked at once a day: a process cannot sleep longer than 24 days at a time."""
 
 
 class Timers:
@@ -17,7 +22,9 @@ class Timers:
         self._wakes: list[float] = []  # outstanding, the earliest last
 
     def set(self, key: str, seconds: float, now_s: float) -> None:
-        """(Re)start the timer ``key``; ``seconds < 0`` cancels it."""
+        """(Re)start the timer ``key``; ``seconds < 0`` cancels it. Raises ``ValueError`` unless the time is finite."""
+        if not isfinite(seconds):
+            raise ValueError(f"timer {key!r} was set to {seconds} seconds; give a finite number, below 0 to cancel it")
         if seconds < 0:
             self._deadlines.pop(key, None)
         else:
@@ -40,7 +47,10 @@ class Timers:
     def next_wake(self, now_s: float) -> float | None:
         """Seconds after which to request a wake-up; None if an outstanding one suffices."""
         first = min(self._deadlines.values(), default=None)
-        if first is None or (self._wakes and self._wakes[-1] <= first):
+        if first is None:
+            return None
+        first = min(first, now_s + WAKE_S_MAX)
+        if self._wakes and self._wakes[-1] <= first:
             return None
         self._wakes.append(first)
         return max(0.0, first - now_s)

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from callboard.actors import ActorSpec, AgentSpec, Append, Effect, Input, Moment, Origin, Perform
+from callboard.actors import ActorSpec, After, AgentSpec, Append, Effect, Input, Moment, Origin, Perform
 from callboard.door import agents
 from callboard.errors import ConfigError
 
@@ -24,6 +24,11 @@ class Idle:
 class Waiting(Idle):
     async def receive(self, message: Input, origin: Origin, now: Moment) -> Any:  # type: ignore[override]
         return []
+
+
+class Streaming(Idle):
+    async def receive(self, message: Input, origin: Origin, now: Moment) -> Any:  # type: ignore[override]
+        yield After("tick", 1.0)
 
 
 class Forgetful(Idle):
@@ -86,6 +91,7 @@ def test_a_right_agent_is_taken_and_normalised() -> None:
         (replace(RIGHT, actors=(ActorSpec("one", Deaf, None),)), "no attribute 'receive'"),
         (replace(RIGHT, actors=(ActorSpec("one", Forgetful, None),)), "too many positional arguments"),
         (replace(RIGHT, actors=(ActorSpec("one", Waiting, None),)), "its receive is asynchronous"),
+        (replace(RIGHT, actors=(ActorSpec("one", Streaming, None),)), "its receive is asynchronous"),
         (replace(RIGHT, topics="orders"), "topics is 'orders', but should be a list"),
         (replace(RIGHT, topics=("Orders",)), r"topics\[0\] is 'Orders', but should be at most 81"),
         (replace(RIGHT, topics=("callboard.package",)), "but not with 'callboard.'"),

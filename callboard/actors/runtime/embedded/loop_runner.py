@@ -7,6 +7,7 @@ from functools import partial
 
 from callboard.actors.core.agent import Clock, World
 from callboard.actors.core.decision import Perform
+from callboard.actors.runtime.mail import Mail
 from callboard.actors.runtime.site import EffectEnded
 from callboard.errors import CallboardError
 
@@ -32,7 +33,7 @@ class SharedWorld:
             if task is not None and task.cancelling():
                 raise
             return ended(bug=traceback.format_exc())  # only something that the world awaited was cancelled
-        except Exception:  # noqa: BLE001  # a bug of the world, which ends the actor that hit it
+        except (Exception, SystemExit):  # noqa: BLE001  # a bug, which ends the actor that hit it, not the process
             return ended(bug=traceback.format_exc())
 
     async def close(self) -> None:
@@ -91,10 +92,16 @@ class LoopRunner:
 class LoopSite:
     """Where the actors of one embedded or simulated agent run; see ``Site``."""
 
+    least_wake_s = 0.0
+
     def __init__(self, clock: Clock, world: Callable[[], Awaitable[World]]) -> None:
         self.clock = clock
         self._world = SharedWorld(world)
         self._running: set[asyncio.Task[None]] = set()
+
+    def outgoing(self, mail: Mail) -> Mail:
+        """The mail itself: it is passed by reference."""
+        return mail
 
     def enter(self, role: str) -> None:
         """Nothing to do."""

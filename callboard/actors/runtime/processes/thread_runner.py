@@ -17,10 +17,14 @@ from callboard.actors.core.decision import Perform
 from callboard.actors.runtime.actor_system import leash
 from callboard.actors.runtime.actor_system.actors import ThespianWatch, pid_of_newest_child
 from callboard.actors.runtime.embedded.loop_runner import LoopRunner, SharedWorld
+from callboard.actors.runtime.mail import Mail, PackedMail
 from callboard.actors.runtime.site import EffectEnded
 
 CLOSE_S = 5.0
 """How long a world may take to close; then the process is ended with the world still open."""
+
+LEAST_WAKE_S = 0.001
+"""thespian handles wake-ups that are due before it reads mail: an actor woken at once, again and again, gets none."""
 
 
 class ThreadRunner:
@@ -84,6 +88,15 @@ class ProcessSite:
     clock: Clock
     world: Callable[[], Awaitable[World]]
     configure_logging: Callable[[], None] | None
+
+    @property
+    def least_wake_s(self) -> float:
+        """See ``LEAST_WAKE_S``."""
+        return LEAST_WAKE_S
+
+    def outgoing(self, mail: Mail) -> PackedMail:
+        """The mail, encoded."""
+        return PackedMail(mail)
 
     def enter(self, role: str) -> None:
         """Name the process, and log as the service does: thespian has installed its own root logger."""

@@ -19,8 +19,19 @@ class Cancelled:
         pass
 
 
+class Leaving(Cancelled):
+    """A world whose library ends the program."""
+
+    async def perform(self, effect: Perform) -> Any:
+        raise SystemExit(3)
+
+
 async def opened() -> World:
     return Cancelled()
+
+
+async def opened_by_another() -> World:
+    return Leaving()
 
 
 def test_a_cancelled_request_inside_an_effect_ends_its_actor() -> None:
@@ -28,3 +39,10 @@ def test_a_cancelled_request_inside_an_effect_ends_its_actor() -> None:
     ended = asyncio.run(SharedWorld(opened).perform(effect, 7))
     assert (ended.effect, ended.question) == (effect, 7)
     assert "CancelledError" in ended.bug
+
+
+def test_an_effect_that_would_end_the_program_ends_its_actor() -> None:
+    effect = FindBounds("package")
+    ended = asyncio.run(SharedWorld(opened_by_another).perform(effect, 7))
+    assert (ended.effect, ended.question) == (effect, 7)
+    assert "SystemExit" in ended.bug

@@ -1,4 +1,6 @@
-from callboard.actors.runtime.timers import Timers
+import pytest
+
+from callboard.actors.runtime.timers import WAKE_S_MAX, Timers
 
 
 def fired(timers: Timers, now_s: float) -> list[str]:
@@ -82,6 +84,24 @@ def test_an_early_wake_up_requests_another() -> None:
     assert fired(timers, 9.5) == []
     assert timers.next_wake(9.5) == 0.5
     assert fired(timers, 10) == ["a"]
+
+
+def test_a_very_long_timer_is_waited_for_in_parts() -> None:
+    timers = Timers()
+    timers.set("long", 2.5 * WAKE_S_MAX, now_s=0)
+    assert timers.next_wake(0) == WAKE_S_MAX
+    assert timers.next_wake(1) is None
+    assert fired(timers, WAKE_S_MAX) == []
+    assert timers.next_wake(WAKE_S_MAX) == WAKE_S_MAX
+    assert fired(timers, 2 * WAKE_S_MAX) == []
+    assert timers.next_wake(2 * WAKE_S_MAX) == WAKE_S_MAX / 2
+    assert fired(timers, 2.5 * WAKE_S_MAX) == ["long"]
+
+
+@pytest.mark.parametrize("seconds", [float("nan"), float("inf"), float("-inf")])
+def test_a_time_that_is_not_finite_is_an_error(seconds: float) -> None:
+    with pytest.raises(ValueError, match="timer 'a' was set to"):
+        Timers().set("a", seconds, now_s=0)
 
 
 def test_a_late_wake_up_is_still_waited_for() -> None:
