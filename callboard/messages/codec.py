@@ -11,10 +11,10 @@ the same name, or the message of a declared event (see ``declared/``):
   events. An unknown number in a demanded enum cannot be decoded.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import MISSING, dataclass, fields
 from enum import IntEnum
-from functools import cache, partial
+from functools import cache, cached_property, partial
 from importlib import import_module
 from operator import attrgetter
 from types import UnionType
@@ -26,8 +26,8 @@ from google.protobuf.unknown_fields import UnknownFieldSet
 from callboard.errors import Undecodable
 from callboard.messages.declared.registry import declaration_of, mail_name, mailed
 from callboard.messages.distribution.topic_messages import Pairs
-from callboard.messages.event import Event, made
-from callboard.messages.texts import demand_text, read_pairs, read_texts
+from callboard.messages.event import Event
+from callboard.messages.texts import read_pairs, read_texts
 
 E = TypeVar("E", bound=Event)
 
@@ -148,7 +148,7 @@ def descriptor_of(cls: type[Event]) -> Any:
     return _generated(cls).DESCRIPTOR
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class _Plan:
     """How the events of one class become messages and back."""
 
@@ -156,12 +156,36 @@ class _Plan:
     message: type[Message]
     writers: tuple[tuple[str, Any, Callable[[Any], Any] | None], ...]
     """Field, the value that is not written, and the conversion to the message's value (None: as it is)."""
-    readers: tuple[Callable[[Message], Any], ...]
-    """Reads the value of each field except ``unknown`` from the message, in field order."""
+    readers: Mapping[str, Callable[[Message], Any] | None]
+    """Reads the value of each field except ``unknown`` from the message (None: it is an attribute), in field order."""
     demanded: tuple[str, ...]
     """Demanded fields, except repeated ones, which are empty when absent."""
-    texts: Callable[[Any], tuple[object, ...]]
-    """Reads the text fields of an event; lists of text are not among them."""
+    texts: Collection[str]
+    """The text fields of an event; lists of text are not among them."""
+
+    @cached_property
+    def to_event(self) -> Callable[[Message], Any]:
+        """The event of a message: a function that is written for the class, as a loop over the fields takes twice as
+        long. Raises ``Undecodable``, ``ValueError`` and ``KeyError``; see ``decode``.
+        """
+        names: dict[str, Any] = {"new": object.__new__, "kind": self.cls, "found_in": UnknownFieldSet, "plan": self}
+        lines = ["def to_event(message):"]
+        for name in self.demanded:
+            lines.append(f"    if not message.HasField({name!r}): raise plan.undecodable({name!r}, message)")
+        lines.append("    event = new(kind)")
+        for name, read in self.readers.items():
+            names[f"set_{name}"], names[f"read_{name}"] = getattr(self.cls, name).__set__, read
+            lines.append(f"    value = {f'message.{name}' if read is None else f'read_{name}(message)'}")
+            if name in self.texts:
+                lines.append("    if type(value) is bytes: raise UnicodeError('it has text that is not UTF-8')")
+            lines.append(f"    set_{name}(event, value)")  # values are immutable, unlike the message
+        names["set_unknown"] = vars(Event)["unknown"].__set__
+        lines.append("    found = found_in(message)")
+        lines.append("    set_unknown(event, plan.unknown(message, found) if len(found) else b'')")
+        lines.append("    return event")
+        exec("\n".join(lines), names)  # noqa: S102 - of the names of fields
+        function: Callable[[Message], Any] = names["to_event"]
+        return function
 
     @property
     def writer(self) -> Callable[[Any], Message]:
@@ -178,18 +202,6 @@ class _Plan:
         if event.unknown:
             message.MergeFromString(event.unknown)
         return message
-
-    def to_event(self, message: Message) -> Any:
-        for name in self.demanded:
-            if not message.HasField(name):
-                raise self.undecodable(name, message)
-        values: list[Any] = [b""]
-        values += [read(message) for read in self.readers]  # they are immutable, unlike the message
-        if len(found := UnknownFieldSet(message)):
-            values[0] = self.unknown(message, found)
-        event = made(self.cls, values)
-        demand_text(self.texts(event))
-        return event
 
     def unknown(self, message: Message, found: UnknownFieldSet) -> bytes:
         """The encoded fields of the message that this version does not know."""
@@ -223,7 +235,9 @@ def _compile(cls: type[Event]) -> _Plan:
     message = _generated(cls)
     kinds = get_type_hints(cls)
     declared = declaration_of(cls) is not None
-    writers, readers, demanded = [], [], []
+    writers: list[Any] = []
+    demanded: list[str] = []
+    readers: dict[str, Callable[[Message], Any] | None] = {}
     for field in fields(cls):
         if field.name == "unknown":
             continue
@@ -239,18 +253,19 @@ def _compile(cls: type[Event]) -> _Plan:
                 demanded.append(field.name)
             default = _ALWAYS
         writers.append((field.name, default, write))
-        readers.append(read)
-    texts = [name for name, _, _ in writers if kinds[name] is str]
-    read_texts = attrgetter(texts[0], *texts) if texts else lambda _: ()  # with two names or more it returns a tuple
-    return _Plan(cls, message, tuple(writers), tuple(readers), tuple(demanded), read_texts)
+        readers[field.name] = read
+    texts = {name for name, _, _ in writers if kinds[name] is str}
+    return _Plan(cls, message, tuple(writers), readers, tuple(demanded), texts)
 
 
-def _read_or(name: str, read: Callable[[Message], Any], default: Any, message: Message) -> Any:
-    return read(message) if message.HasField(name) else default
+def _read_or(name: str, read: Callable[[Message], Any] | None, default: Any, message: Message) -> Any:
+    if not message.HasField(name):
+        return default
+    return getattr(message, name) if read is None else read(message)
 
 
-_Conversion = tuple[Callable[[Any], Any] | None, Callable[[Message], Any]]
-"""Converts a field's value to the message's (None: as it is), and reads it from the message."""
+_Conversion = tuple[Callable[[Any], Any] | None, Callable[[Message], Any] | None]
+"""Converts a field's value to the message's, and reads it from the message (None: as it is)."""
 
 
 def _conversion(name: str, kind: Any) -> _Conversion:
@@ -266,7 +281,7 @@ def _conversion(name: str, kind: Any) -> _Conversion:
     if issubclass(kind, IntEnum):
         members = {member.value: member for member in kind}
         return None, lambda message: members[get(message)]
-    return None, get
+    return None, None
 
 
 def _tuple_conversion(get: Callable[[Message], Any], kind: Any) -> _Conversion:

@@ -1,6 +1,6 @@
 """The base class of all events: plain data that cannot change."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass, field, fields
 from enum import IntEnum
 from operator import attrgetter
@@ -65,14 +65,6 @@ def replaced(event: E, **changes: Any) -> E:
             raise TypeError(f"{kind.__name__} cannot have {name}={value!r:.80}")
         setters[name](copy, value)
     return copy
-
-
-def made(kind: type[E], values: Iterable[Any]) -> E:
-    """An event with these values, in field order, unchecked: only for immutable values."""
-    event = object.__new__(kind)
-    for set_field, value in zip((_SETTERS.get(kind) or _setters(kind)).values(), values, strict=True):
-        set_field(event, value)
-    return event
 
 
 _READERS: dict[type[Event], Callable[[Event], tuple[Any, ...]]] = {}

@@ -58,7 +58,7 @@ class Trial:
             why = str(error)[:REFUSAL_CHARS_MAX] or "the entity refused it and gave no reason"
             outcome = EntityOutcome(version=held.version, problem=why, code=str(error.code), refused=True)
             if its.is_final:
-                commit = replaced(self._commit(its, held, ()), refusal=why, code=outcome.code)
+                commit = replaced(self._commit(its, held, ()), reason=why, code=outcome.code)
                 return self._try(held, commit, (), based_on, is_final=True)
         except FAULTS as error:
             why = f"{type(held.state).__name__}.decide failed: {type(error).__name__}: {error}"
@@ -84,8 +84,8 @@ class Trial:
         self._tried[commit.key] = after, commit
         self.nbytes += nbytes
         outcome = EntityOutcome(
-            version=after.version, events=commit.events, problem=commit.refusal, code=commit.code,
-            refused=bool(commit.refusal),
+            version=after.version, events=commit.events, problem=commit.reason, code=commit.code,
+            refused=bool(commit.reason),
         )  # fmt: skip
         return Decided(outcome, commit)
 

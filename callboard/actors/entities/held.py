@@ -78,7 +78,7 @@ class Held:
                 self.code = "schema_too_new" if isinstance(error, SchemaTooNew) else "state_unknown"
         self.version += 1
         self.last = commit.commit_id
-        self.made[commit.command_id] = Made(commit.commit_id, self.version, offset, commit.refusal, commit.code)
+        self.made[commit.command_id] = Made(commit.commit_id, self.version, offset, commit.reason, commit.code)
         self.forget(offset)
 
     def _evolve(self, events: Iterable[Event], ended: bool) -> None:

@@ -25,7 +25,7 @@ _sym_db = _symbol_database.Default()
 
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\'callboard/messages/proto/entities.proto\x12\x0c\x63\x61llboard.v1\"?\n\rDeclaredEvent\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x0f\n\x07version\x18\x02 \x01(\x03\x12\x0f\n\x07payload\x18\x03 \x01(\x0c\"\xc7\x01\n\x13\x45ntityCommitMessage\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\x11\n\tcommit_id\x18\x02 \x01(\x03\x12\x10\n\x08previous\x18\x03 \x01(\x03\x12\x0f\n\x07version\x18\x04 \x01(\x03\x12+\n\x06\x65vents\x18\x05 \x03(\x0b\x32\x1b.callboard.v1.DeclaredEvent\x12\r\n\x05\x65nded\x18\x06 \x01(\x08\x12\x12\n\ncommand_id\x18\x07 \x01(\t\x12\x0f\n\x07refusal\x18\x08 \x01(\t\x12\x0c\n\x04\x63ode\x18\t \x01(\t')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\'callboard/messages/proto/entities.proto\x12\x0c\x63\x61llboard.v1\"?\n\rDeclaredEvent\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x0f\n\x07version\x18\x02 \x01(\x03\x12\x0f\n\x07payload\x18\x03 \x01(\x0c\"\xc6\x01\n\x13\x45ntityCommitMessage\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\x11\n\tcommit_id\x18\x02 \x01(\x03\x12\x10\n\x08previous\x18\x03 \x01(\x03\x12\x0f\n\x07version\x18\x04 \x01(\x03\x12+\n\x06\x65vents\x18\x05 \x03(\x0b\x32\x1b.callboard.v1.DeclaredEvent\x12\r\n\x05\x65nded\x18\x06 \x01(\x08\x12\x12\n\ncommand_id\x18\x07 \x01(\t\x12\x0e\n\x06reason\x18\x08 \x01(\t\x12\x0c\n\x04\x63ode\x18\t \x01(\t')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -35,5 +35,5 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_DECLAREDEVENT']._serialized_start=57
   _globals['_DECLAREDEVENT']._serialized_end=120
   _globals['_ENTITYCOMMITMESSAGE']._serialized_start=123
-  _globals['_ENTITYCOMMITMESSAGE']._serialized_end=322
+  _globals['_ENTITYCOMMITMESSAGE']._serialized_end=321
 # @@protoc_insertion_point(module_scope)

@@ -23,7 +23,7 @@ class EntityCommitMessage(Event):
     The ``commit_id`` is random: two keepers may have the same command, and decide it differently. ``version`` is the
     number of commits before it. With ``ended`` the entity is deleted: a commit after it creates a new one.
 
-    A commit without events records that its command changed nothing or, with ``refusal`` and ``code``, was refused.
+    A commit without events records that its command changed nothing or, with ``reason`` and ``code``, was refused.
     """
 
     key: str
@@ -33,5 +33,5 @@ class EntityCommitMessage(Event):
     command_id: str
     events: tuple[DeclaredEvent, ...] = ()
     ended: bool = False
-    refusal: str = ""
+    reason: str = ""
     code: str = ""

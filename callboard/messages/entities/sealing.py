@@ -26,9 +26,10 @@ def opened(sealed_event: DeclaredEvent) -> Event:
     known = versions_of(name)
     if not known:
         raise Undecodable(f"this process declares no event {name!r:.120}; import the module that does")
+    latest = next(reversed(known))
     if (its := known.get(version)) is None:
-        latest = next(reversed(known))
         if version > latest:
             raise SchemaTooNew(f"an event {name!r} has version {version}, and this process knows {latest}; upgrade it")
         raise Undecodable(f"this process no longer declares version {version} of {name!r}; declare it, with an upcast")
-    return newest(codec.decode(its.cls, sealed_event.payload))
+    event = codec.decode(its.cls, sealed_event.payload)
+    return event if version == latest else newest(event)
