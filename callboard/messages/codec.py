@@ -170,8 +170,8 @@ class _Plan:
         """
         names: dict[str, Any] = {"new": object.__new__, "kind": self.cls, "found_in": UnknownFieldSet, "plan": self}
         lines = ["def to_event(message):"]
-        for name in self.demanded:
-            lines.append(f"    if not message.HasField({name!r}): raise plan.undecodable({name!r}, message)")
+        absent = "    if not message.HasField({0!r}): raise plan.undecodable({0!r}, message)"
+        lines += [absent.format(name) for name in self.demanded]
         lines.append("    event = new(kind)")
         for name, read in self.readers.items():
             names[f"set_{name}"], names[f"read_{name}"] = getattr(self.cls, name).__set__, read

@@ -6,7 +6,6 @@ from enum import IntEnum
 from callboard import CommandRefused
 from callboard.actors import Answered, Ask, Entity, Event, Facts, Process, Projection, Recorded, event
 
-
 # Accounts.
 
 
@@ -60,7 +59,7 @@ class Account(Entity):
 
     def decide(self, command: Event, facts: Facts) -> Sequence[Event]:
         match command:
-            case (Deposit() | Give(back=False)) if self.closed:
+            case Deposit() | Give(back=False) if self.closed:
                 raise CommandRefused(f"{facts.key} is closed", code="closed")
             case Deposit(cents=cents) | Give(cents=cents) | Take(cents=cents) if cents <= 0:
                 raise CommandRefused("an amount is at least one cent", code="amount")

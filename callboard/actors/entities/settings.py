@@ -12,8 +12,8 @@ HELD_MAX = 10_000
 class EntitySettings:
     """The class of the entities, their topic, and who appends.
 
-    With ``is_stored``, snapshots are kept in a store, and ``held_max`` entities in memory, beside those that changed
-    since they were saved. With ``runs``, the tasks of processes are carried out.
+    With ``is_stored``, snapshots are kept in a store, at the latest after ``save_s`` seconds, and ``held_max`` entities
+    in memory, beside those that changed since they were saved. With ``runs``, the tasks of processes are carried out.
     """
 
     entity: type[Entity]
@@ -22,3 +22,4 @@ class EntitySettings:
     is_stored: bool = False
     held_max: int = HELD_MAX
     runs: bool = False
+    save_s: float = 5.0

@@ -19,8 +19,8 @@ from callboard.backends.fold_store import Loaded, Row
 from callboard.errors import CallboardError, ConfigError, SchemaTooNew, Undecodable
 from callboard.messages.entities.entity_messages import EntityCommitMessage
 
-SAVE_S, SAVE_MANY = 5.0, 2000
-"""Snapshots are saved after this time, or this number of changed entities."""
+SAVE_MANY = 2000
+"""Snapshots are saved when so many entities have changed, or after a time."""
 
 SCAN_MANY = 1000
 """Keys of active processes in one answer."""
@@ -73,13 +73,13 @@ class Shelf:
     def __init__(self, settings: EntitySettings, rng: Random, mark: str = "") -> None:
         self.table = EntityTable(settings.entity())
         self._topic, self._is_stored, self._held_max = settings.topic, settings.is_stored, settings.held_max
-        self._rng = rng
+        self._rng, self._save_s = rng, settings.save_s
         self.mark = mark
         """What the store says."""
         self._requests = deque[Request]()  # the first one is under way
         self._attempt = 0
         self._dirty: dict[str, None] = {}
-        self._is_timed = False
+        self._is_timed = self._is_due = False
 
     def open(self) -> Iterator[Effect]:
         """Find out what the store has; then it is ``Opened``."""
@@ -115,11 +115,12 @@ class Shelf:
         """Save what has changed, if it is time. Everything before the place was applied."""
         if not self._dirty or self.is_saving:
             return
-        if not now and len(self._dirty) < SAVE_MANY:
+        if not (now or self._is_due or len(self._dirty) >= SAVE_MANY):
             if not self._is_timed:
                 self._is_timed = True
-                yield After("save", SAVE_S)
+                yield After("save", self._save_s)
             return
+        self._is_due = False
         if (stored := self._place_in(self.mark)) is not None and stored.next >= place.next:
             self._dirty.clear()  # another keeper has saved all of this
             return
@@ -172,7 +173,7 @@ class Shelf:
             case Tick("store") if self._requests:
                 return None, (self._requests[0],)
             case Tick("save"):
-                self._is_timed = False
+                self._is_timed, self._is_due = False, True
         return None, ()
 
     def _ask(self, request: Request) -> Iterator[Effect]:

@@ -1,9 +1,9 @@
 """Services with the same entities, and agents, each on a host; and the troubles that they have."""
 
 import asyncio
+import dataclasses
 from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import replace
 from functools import partial
 from random import Random
 
@@ -39,8 +39,8 @@ TROUBLES = ("outage", "cut off", "lost", "suspended", "clock set", "log replaced
 STORES = ("none", "own", "shared", "shared")
 """Where services keep snapshots; each seed chooses for each class."""
 
-IN_MEMORY = (1, 2, 10_000)
-"""Entities in memory, with snapshots."""
+IN_MEMORY, SAVE_S = (1, 2, 10_000), (0.01, 0.2, 2.0)
+"""Entities in memory, with snapshots; seconds until these are saved."""
 
 PROJECTORS = 2
 """Processes with the same projection: one is on standby."""
@@ -83,13 +83,15 @@ class Services:
         self.stores: dict[str, SimulatedStore] = {}
         self.keepers: dict[type[Entity], list[Host]] = {}
         for entity, topic in topics.items():
-            where, in_memory = rng.choice(STORES), rng.choice(IN_MEMORY)
+            where, in_memory, save_s = rng.choice(STORES), rng.choice(IN_MEMORY), rng.choice(SAVE_S)
+            settings = EntitySettings(entity, topic, "", where != "none", in_memory, runs=True, save_s=save_s)
             self.keepers[entity] = [
-                self._keeper(entity, topic, number, where, in_memory) for number in range(1, SERVICES + 1)
+                self._keeper(dataclasses.replace(settings, instance=f"service {number}"), number, where)
+                for number in range(1, SERVICES + 1)
             ]
-        for settings in follows:
+        for its in follows:
             for number in range(1, PROJECTORS + 1):
-                self._projector(settings, number)
+                self._projector(its, number)
         for number, spec in enumerate(agents, 1):
             self._host(f"agent {number}, {spec.name}", spec)
         self._running: list[asyncio.Future[None]] = []
@@ -158,14 +160,13 @@ class Services:
             self.stores[name] = SimulatedStore(fold, self._rng)
         return self.stores[name]
 
-    def _keeper(self, entity: type[Entity], topic: str, number: int, where: str, in_memory: int) -> Host:
-        settings = EntitySettings(entity, topic, f"service {number}", where != "none", in_memory, runs=True)
-        store = None
-        if where != "none":
+    def _keeper(self, settings: EntitySettings, number: int, where: str) -> Host:
+        name, store = settings.entity.__name__, None
+        if settings.is_stored:
             owner = f" of service {number}" if where == "own" else ""
-            store = self._store(f"snapshots of {entity.__name__}{owner}", snapshots(entity, topic, "log"))
-        spec = AgentSpec(f"service {number}", entities.actors(settings))
-        return self._host(f"{entity.__name__} of service {number}", spec, store, number)
+            store = self._store(f"snapshots of {name}{owner}", snapshots(settings.entity, settings.topic, "log"))
+        spec = AgentSpec(settings.instance, entities.actors(settings))
+        return self._host(f"{name} of {settings.instance}", spec, store, number)
 
     def _projector(self, settings: ProjectorSettings, number: int) -> None:
         store = self._store(settings.name, fold_of(settings))
@@ -192,5 +193,5 @@ class Services:
             self._worlds.append(fated)
             return fated
 
-        host = self.hosts[name] = Host(self._simulation, lambda: replace(spec, world=world), lambda _: None)
+        host = self.hosts[name] = Host(self._simulation, lambda: dataclasses.replace(spec, world=world), lambda _: None)
         return host

@@ -1,0 +1,29 @@
+"""The examples in virtual time: whatever fails when, their invariants hold; and planted bugs are found."""
+
+from collections.abc import Callable
+
+import pytest
+
+from tests.examples.planted_bugs import BUGS
+from tests.examples.worlds import counted, told
+
+SEEDS, BLOCKS = 10, 6
+PATIENCE = 200
+
+
+@pytest.mark.parametrize("block", range(BLOCKS))
+@pytest.mark.parametrize("world", ["bank", "stock"])
+def test_no_fault_breaks_the_invariants_of_an_example(world: str, block: int) -> None:
+    for seed in range(block * SEEDS, (block + 1) * SEEDS):
+        assert not told(world, seed)
+
+
+def test_stores_are_away_and_set_back_among_other_faults() -> None:
+    count = counted("bank", 40)
+    assert all(count[each] for each in ("store away", "store set back", "log replaced", "lost", "suspended")), count
+
+
+@pytest.mark.parametrize("bug", BUGS, ids=lambda bug: bug.__name__)
+def test_a_planted_bug_is_found(bug: Callable[[pytest.MonkeyPatch], None], monkeypatch: pytest.MonkeyPatch) -> None:
+    bug(monkeypatch)
+    assert any(told(BUGS[bug], seed) for seed in range(PATIENCE)), "no seed finds it"
