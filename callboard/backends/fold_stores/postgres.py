@@ -128,7 +128,9 @@ class PostgresFolds:
         async with self._connected() as connection:
             while (mark := await self._begin_reading(connection)) is None:
                 await connection.execute("ROLLBACK; BEGIN ISOLATION LEVEL READ COMMITTED")
-                await self._tables.open(connection)
+                await self._tables.find(connection)
+                if not self._tables.number:
+                    await self._tables.open(connection)
                 await connection.execute("COMMIT")
             yield connection, mark
             await connection.execute("COMMIT")

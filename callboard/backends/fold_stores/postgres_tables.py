@@ -56,21 +56,32 @@ class PostgresTables:
         """To be held while tables come and go; it is taken before any row."""
         await connection.execute(_LOCK, self._server.schema)
 
+    async def find(self, connection: Connection) -> list[Generation]:
+        """Find the rows of this version of the fold, if there are any. Return what is in the way of new ones."""
+        self.number = 0
+        if await connection.fetchval(_LACKS, [self._folds]):
+            return []
+        found, outdated = opened(await self._known(connection), self._fold, self._server.name)
+        if found is None:
+            return list(outdated)
+        self.number = found.id
+        if not await connection.fetchval(_LACKS, self.names()):
+            return []
+        self.number = 0  # tables were removed by hand
+        return [*outdated, found]
+
     async def open(self, connection: Connection) -> None:
-        """Find the rows of this version of the fold, or begin them: again, if they were removed by hand."""
+        """Find the rows of this version of the fold, or begin them."""
         await self.lock(connection)
+        outdated = await self.find(connection)
+        if self.number:
+            return
         if not await connection.fetchval(_HAS_SCHEMA, self._schema):
             await connection.execute(f"CREATE SCHEMA {self._schema}")
         if await connection.fetchval(_LACKS, [self._folds]):  # IF NOT EXISTS demands the right to create it anyway
             await connection.execute(_FOLDS.format(self._folds))
-        found, outdated = opened(await self._known(connection), self._fold, self._server.name)
         await self._drop(connection, outdated)
-        self.number = found.id if found is not None else 0
-        if found is not None and await connection.fetchval(_LACKS, self.names()):
-            await self._drop(connection, [found])
-            self.number = 0
-        if not self.number:
-            await self.begin(connection)
+        await self.begin(connection)
 
     async def begin(self, connection: Connection) -> None:
         """Create new tables."""

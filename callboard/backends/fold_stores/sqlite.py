@@ -134,16 +134,21 @@ class SqliteFolds:
     def _known(self, connection: sqlite3.Connection) -> list[Generation]:
         return [Generation(*row) for row in connection.execute(_KNOWN, (self._fold.name,))]
 
-    def _open(self, connection: sqlite3.Connection) -> None:
-        """Find the rows of this version of the fold, or begin them: again, if they were removed by hand."""
+    def _find(self, connection: sqlite3.Connection) -> list[Generation]:
+        """Find the rows of this version of the fold, if there are any. Return what is in the way of new ones."""
         found, outdated = opened(self._known(connection), self._fold, self._path)
-        for each in outdated:
-            self._drop(connection, each.id)
         self._id = found.id if found is not None else 0
         if found is not None and len(self._tables(connection, found.id)) < len(self._fold.tables):
-            self._drop(connection, found.id)
-            self._id = 0
+            self._id = 0  # tables were removed by hand
+            return [*outdated, found]
+        return list(outdated)
+
+    def _open(self, connection: sqlite3.Connection) -> None:
+        """Find the rows of this version of the fold, or begin them."""
+        outdated = self._find(connection)
         if not self._id:
+            for each in outdated:
+                self._drop(connection, each.id)
             self._begin(connection)
 
     def _begin(self, connection: sqlite3.Connection) -> None:
@@ -188,6 +193,9 @@ class SqliteFolds:
             connection.execute(f"BEGIN {kind}")
             try:
                 mark = self._mark(connection)
+                if mark is None:
+                    self._find(connection)
+                    mark = self._mark(connection)
                 if mark is None:
                     if kind == "DEFERRED":
                         connection.execute("COMMIT")

@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
 
-from callboard.backends.fold_store import FoldStore
+from callboard.backends.fold_store import FoldStore, Loaded, Rows
 from callboard.testing.conformance.fold_store.harness import (
     FOLD,
     HIDDEN,
@@ -16,6 +16,8 @@ from callboard.testing.conformance.fold_store.harness import (
     some,
     stores,
 )
+
+KEYS = [f"{number:03}" for number in range(300)]
 
 RACES = 20
 """Races between two stores; each has another outcome."""
@@ -93,41 +95,32 @@ async def check_one_of_two_saves_wins(harness: FoldStoreHarness) -> None:
             assert await all_rows(both[0]) == (marks[0], {"k": row(number, marks[0][-1])})
 
 
-async def _check_one_moment(harness: FoldStoreHarness, read: Callable[[FoldStore], Awaitable[tuple[str, int]]]) -> None:
+async def _check_one_moment(harness: FoldStoreHarness, read: Callable[[FoldStore], Awaitable[Loaded]]) -> None:
+    def rows(number: int) -> Rows:
+        return {ROWS: dict.fromkeys(KEYS, row(number))}
+
     async with stores(harness, FOLD, FOLD) as [writer, reader]:
-        await writer.save("", "0", {ROWS: {"a": row(0), "b": row(0)}})
+        await writer.save("", "0", rows(0))
         await reader.load({})
 
         async def write() -> None:
             for number in range(1, 151):
-                changes = {ROWS: {"a": row(number), "b": row(number)}}
-                assert await writer.save(str(number - 1), str(number), changes) == str(number)
+                assert await writer.save(str(number - 1), str(number), rows(number)) == str(number)
 
         async with meanwhile(write()) as writing:
             while not writing.done():
-                mark, number = await read(reader)
-                assert number == int(mark)
+                found = await read(reader)
+                assert found.rows == rows(int(found.mark))
 
 
 async def check_a_load_is_of_one_moment(harness: FoldStoreHarness) -> None:
     """Rows and mark belong together, also while another process saves."""
-
-    async def read(store: FoldStore) -> tuple[str, int]:
-        mark, rows = await store.load({ROWS: ["a", "b"]})
-        assert rows[ROWS]["a"] == rows[ROWS]["b"]
-        return mark, rows[ROWS]["b"][0]
-
-    await _check_one_moment(harness, read)
+    await _check_one_moment(harness, lambda store: store.load({ROWS: KEYS}))
 
 
 async def check_a_scan_is_of_one_moment(harness: FoldStoreHarness) -> None:
     """Likewise."""
-
-    async def read(store: FoldStore) -> tuple[str, int]:
-        mark, rows = await all_rows(store)
-        return mark, rows["b"][0]
-
-    await _check_one_moment(harness, read)
+    await _check_one_moment(harness, lambda store: store.scan(ROWS, "", 1000))
 
 
 async def check_a_cancelled_save_leaves_nothing_half_done(harness: FoldStoreHarness) -> None:
