@@ -141,7 +141,9 @@ class Agents:
         from callboard.board.connect.folds import EntityOptions, kept
 
         its = self._kept.setdefault(topic, EntityOptions())
-        settings = entities.EntitySettings(entity, topic, instance, bool(its.snapshots), its.in_memory, its.runs)
+        settings = entities.EntitySettings(
+            entity, topic, instance, bool(its.snapshots), its.in_memory, its.runs
+        )
         place = kept(entity, topic, its.snapshots, self._resources.settings)
         return await self._start_fold(f"entities {entity.__name__}", entities.actors(settings), place)
 
