@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from callboard.actors.entities.entity import Deleted, Facts
-from callboard.actors.entities.held import FAULTS, Held, Made
+from callboard.actors.entities.held import FAULTS, WITHIN, Held, Made
 from callboard.errors import CommandRefused
 from callboard.messages.entities.entity_mail import EntityCommand, EntityOutcome
 from callboard.messages.entities.entity_messages import EntityCommitMessage
@@ -52,7 +52,8 @@ class Trial:
         made = held.made.get(its.command_id) or known.known(its.command_id, self._offset)
         if made is not None:
             return Decided(repeated(made), based_on=based_on)
-        if its.is_old and len(known.made) < known.version:
+        read = max(self._offset, known.as_of)
+        if its.searched >= 0 and len(known.made) < known.version and read - its.searched > WITHIN:
             why = f"{its.key!r} has forgotten commands of long ago, and this may be one of them"
             return Decided(EntityOutcome(problem=why, code=FORGOTTEN), based_on=based_on)
         if held.problem:

@@ -3,6 +3,7 @@
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from math import inf
 from random import Random
 from typing import NamedTuple
 
@@ -85,6 +86,7 @@ class Open:
     place: int
     decisions: int = 0
     decided: Decided | None = None
+    decided_s: float = 0.0
 
     @property
     def command(self) -> EntityCommand:
@@ -208,7 +210,7 @@ class Keeper:
         yield from effects
         match news:
             case Opened(place=place):
-                self._has_snapshot = place is not None
+                self._has_snapshot, self._next = place is not None, place.next if place else 0
                 policy = from_first() if place is None else from_offset(place.next, place.log_id)
                 self._follower = Follower(self._settings.topic, policy, self._rng, report=True)
                 yield from self._follower.start()
@@ -231,6 +233,7 @@ class Keeper:
             case Delivered(records=records, next=following):
                 commits = tuple((record.offset, each) for record in records if (each := self._read(record)))
                 self._batch, effects = Batch(commits, following, effects), ()
+                self._shelf.log_id = self._follower.log_id
             case Replaced(log_id=was):
                 yield note("entities.replaced", "warning", topic=self._settings.topic, was=was)
                 yield from self._again(clear=True)
@@ -268,12 +271,15 @@ class Keeper:
         if missing := self._shelf.missing(commit.key for _, commit in commits):
             yield from self._shelf.fetch(missing)
             return
-        own = {its.decided.commit.commit_id for its in self._appending if its.decided and its.decided.commit}
+        own = {
+            its.decided.commit.commit_id: its.decided_s for its in self._appending if its.decided and its.decided.commit
+        }
         wait_s = TAKEOVER_S if self._follower.caught_up else 0.0
         for offset, commit in commits:
             held = self._shelf.apply(commit, offset)
             if held is not None and self._conductor is not None:
-                yield from self._conductor.see(commit.key, held, None if commit.commit_id in own else wait_s, now)
+                since_s = own.get(commit.commit_id, -inf)
+                yield from self._conductor.see(commit.key, held, wait_s if since_s < 0 else 0.0, now, since_s)
         self._next, self._batch = following, None
         yield from effects
         yield from self._shelf.save(Place(self._follower.log_id, self._next))
@@ -349,7 +355,7 @@ class Keeper:
         while many and trial.nbytes < APPEND_BYTES_MAX:
             many -= 1
             its = self._open.popleft()
-            its.decided = trial.decide(its.command, now.wall_ns)
+            its.decided, its.decided_s = trial.decide(its.command, now.wall_ns), now.mono_s
             its.decisions += 1
             if its.decided.failed:
                 name = self._settings.entity.__name__

@@ -76,6 +76,8 @@ class Shelf:
         self._rng, self._save_s = rng, settings.save_s
         self.mark = mark
         """What the store says."""
+        self.log_id = ""
+        """The incarnation of the topic that is applied, once it is known."""
         self._requests = deque[Request]()  # the first one is under way
         self._attempt = 0
         self._dirty: dict[str, None] = {}
@@ -196,6 +198,8 @@ class Shelf:
             self.mark = mark
             return Opened(present)
         if before and (present is None or present.log_id != before.log_id or present.next < before.next):
+            return Lost()
+        if present and self.log_id not in {"", present.log_id}:
             return Lost()
         self.mark = mark
         if isinstance(effect, SaveFold):

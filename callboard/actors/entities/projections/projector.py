@@ -3,6 +3,7 @@
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping
 from hashlib import sha256
+from math import inf
 from random import Random
 from typing import NamedTuple
 
@@ -22,7 +23,7 @@ from callboard.actors.core.decision import (
     Tick,
     note,
 )
-from callboard.actors.core.effects import EnsureTopic
+from callboard.actors.core.effects import EnsureTopic, ReadLog
 from callboard.actors.core.fold_effects import ClearFold, LoadFold, PublishFold, RebuildFold, SaveFold
 from callboard.actors.core.follower import (
     Delivered,
@@ -52,10 +53,10 @@ from callboard.messages.entities.entity_mail import (
     FoldState,
 )
 from callboard.messages.entities.sealing import sealed
-from callboard.messages.event import replaced
+from callboard.messages.record import Record
 
-READ_MAX = 2000
-"""Records of one batch."""
+READ_MAX, READ_BYTES = 2000, 1 << 20
+"""Records of one batch. A read of less than half of them, and less than so many bytes, had all that was there."""
 
 STANDBY_S, AWAITED_S = 5.0, 0.2
 """How often a projector on standby looks whether another one goes on; the second while somebody waits for that."""
@@ -70,13 +71,13 @@ Request = LoadFold | SaveFold | ClearFold | PublishFold | RebuildFold
 
 
 class Waiting(NamedTuple):
-    """What is to be folded: the batch, the effects that go on reading, and whether its records are so new that nobody
-    has reacted to them yet.
+    """What is to be folded: the batch, the effects that go on reading, and the time before which its records were not
+    on the log.
     """
 
     batch: Batch
     effects: tuple[Effect, ...]
-    is_new: bool
+    since_s: float
 
 
 class Projector:
@@ -111,9 +112,17 @@ class Projector:
         self._problem = ""
         self._is_standby = self._is_live = False
         self._cache: Cache = {}
+        self._begun_s: dict[str, float] = {}  # when the last read of a topic began
+        self._read_s: dict[str, float] = {}  # when the one before it began, if it had all that was there
 
-    def receive(self, message: Input, origin: Origin, _now: Moment) -> Iterable[Effect]:
+    def receive(self, message: Input, origin: Origin, now: Moment) -> Iterable[Effect]:
         """Handle one input."""
+        for effect in self._handle(message, origin):
+            if isinstance(effect, ReadLog):
+                self._begun_s[effect.topic] = now.mono_s
+            yield effect
+
+    def _handle(self, message: Input, origin: Origin) -> Iterator[Effect]:
         match message:
             case Started() | Tick("store" | "standby") | Done(EnsureTopic()) | Failed(EnsureTopic()):
                 yield from self._begin_work(message)
@@ -230,12 +239,11 @@ class Projector:
         for topic, follower in self._followers.items():
             if isinstance(message, Done | Failed) and owner != topic:
                 continue
-            was_caught_up = follower.caught_up
             news, effects = follower.handle(message)
             match news:
                 case Delivered(next=following, records=records):
                     batch = Batch(self._settings, topic, records, following)
-                    self._waiting.append(Waiting(batch, effects, was_caught_up))
+                    self._waiting.append(Waiting(batch, effects, self._since_s(topic, records)))
                     continue
                 case Replaced(log_id=was):
                     yield from self._rebuild(f"{topic} of {was} was replaced")
@@ -249,6 +257,13 @@ class Projector:
                 case OutOfRange():
                     effects = follower.start()
             yield from effects
+
+    def _since_s(self, topic: str, records: tuple[Record, ...]) -> float:
+        """Since when these records are on the log at most: since the read before was begun, if that had all."""
+        since_s = self._read_s.get(topic, -inf)
+        has_all = len(records) < READ_MAX // 2 and sum(len(each.payload) for each in records) < READ_BYTES
+        self._read_s[topic] = self._begun_s.get(topic, -inf) if has_all else -inf
+        return since_s
 
     def _is_gap(self, topic: str, first: int) -> bool:
         """Whether records are missing. A topic of the service's own may be read from what is left of it."""
@@ -286,14 +301,14 @@ class Projector:
             found, cache = loaded.rows.get(table, {}), self._cache.setdefault(table, {})
             for key in wanted:
                 cache[key] = found.get(key, ())
-        its, is_new = self._waiting[0].batch.fold(self._cache), self._waiting[0].is_new
+        its, since_s = self._waiting[0].batch.fold(self._cache), self._waiting[0].since_s
         self._folded = its
         for recorded, ask in its.asks:
             unique = command_id(self._settings.name, its.topic, recorded, ask)
             command = EntityCommand(
-                key=ask.key, command_id=unique, command=sealed(ask.command), is_final=True, is_old=not is_new
+                key=ask.key, command_id=unique, command=sealed(ask.command), is_final=True, searched=0
             )
-            self._asks[unique] = AskEntity(ask.entity, command)
+            self._asks[unique] = AskEntity(ask.entity, command, since_s)
         yield from self._send()
 
     def _send(self) -> Iterator[Effect]:
@@ -334,8 +349,6 @@ class Projector:
 
     def _ask_later(self, command: EntityCommand, problem: str) -> Iterator[Effect]:
         self._later.append(command.command_id)
-        asked = self._asks[command.command_id]
-        self._asks[command.command_id] = AskEntity(asked.entity, replaced(command, is_old=True))
         self._attempt += 1
         level = "warning" if self._attempt == 1 else "debug"
         yield note("reaction.delayed", level, name=self._settings.name, key=command.key, problem=problem)

@@ -52,7 +52,7 @@ CALM_S = 300.0
 SETTLE_S = 5.0
 """Between two looks whether processes have nothing to do any more."""
 
-SOON_S = 3600.0
+SOON_S = 3 * 3600.0
 """Tasks whose time is later are not waited for."""
 
 QUIET_S = 20.0
