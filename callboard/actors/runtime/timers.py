@@ -15,9 +15,12 @@ class Timers:
     def __init__(self) -> None:
         self._deadlines: dict[str, float] = {}
         self._wakes: list[float] = []  # outstanding, the earliest last
+        self.changed = False
+        """Whether a wake-up may have to be requested: something was set or was due since ``next_wake``."""
 
     def set(self, key: str, seconds: float, now_s: float) -> None:
         """(Re)start the timer ``key``; ``seconds < 0`` cancels it."""
+        self.changed = True
         if seconds < 0:
             self._deadlines.pop(key, None)
         else:
@@ -25,6 +28,7 @@ class Timers:
 
     def due(self, now_s: float) -> list[tuple[str, float]]:
         """At a wake-up: the due timers and their deadlines, in order of these; they stay until taken."""
+        self.changed = True
         if self._wakes:
             self._wakes.pop()  # this wake-up, even if it came early: it does not come again
         ripe = [(key, at) for key, at in self._deadlines.items() if at <= now_s + SLACK_S]
@@ -39,6 +43,7 @@ class Timers:
 
     def next_wake(self, now_s: float) -> float | None:
         """Seconds after which to request a wake-up; None if an outstanding one suffices."""
+        self.changed = False
         first = min(self._deadlines.values(), default=None)
         if first is None or (self._wakes and self._wakes[-1] <= first):
             return None
