@@ -1,11 +1,14 @@
 """Durable commands to entities, beside the library eventsourcing and bare appends of the same bytes, on the same logs.
 
-Usage: ``python benchmarks/entities.py [--quick]``, 5 minutes. The library is in the dependency group ``bench``: ``pip
+Usage: ``python benchmarks/entities.py [--quick]``, 4 minutes. The library is in the dependency group ``bench``: ``pip
 install --group bench``; without it, the rest is measured.
 
 Commands a second: as many callers as entities, each waits for an answer before its next command. Bare appends are of
 the record that such a command leaves, by as many callers, to a topic that nobody reads. At half of what 100 callers
 reach, commands come at random moments, to 100 entities, and are timed from the moment that they were due.
+
+All wait for the disk: PostgreSQL with its defaults, SQLite with ``synchronous=FULL``. An event has 200 characters. Its
+record has 292 bytes and headers of 138, that of the library 293 bytes and a topic and an id of 58.
 """
 
 import asyncio
@@ -76,7 +79,7 @@ def measure_commands(report: Report, place: Place, callers: int) -> float:
     if place.peer is not None:
         contestants["peer"] = partial(place.peer, callers, RUN_S)
     figures = rounds(ROUNDS, contestants, warm_up=not quick())
-    question = f"{place.name}, {callers:,} callers"
+    question = f"{place.name}, {callers:,} at once"
     if place.peer is not None:
         goal = {1: ONE_GOAL, 100: MANY_GOAL}.get(callers)
         report.row(question, figures["ours"], figures["peer"], unit="commands/s", peer_name="eventsourcing", goal=goal)
