@@ -96,11 +96,11 @@ def simulate(
             raise ConfigError(
                 f"{settings.of.__name__} has the source {missing[0]}, which this simulation has not; add it"
             )
+    if topics and not any(True for each in chosen(seeds, seed) for _ in told(story, each, topics)):
+        raise ConfigError("the story has no command in any seed; let it yield some: yield Account, 'alice', Deposit()")
     count = Counter[str]()
     for each in chosen(seeds, seed):
         count += _run(each, topics, its["agents"], follows, story, invariant)
-    if topics and not count["commands"]:
-        raise ConfigError("the story has no command in any seed; let it yield some: yield Account, 'alice', Deposit()")
     return count
 
 
