@@ -27,13 +27,15 @@ COMMIT_BYTES_MAX = 900_000
 @dataclass(frozen=True, slots=True)
 class Decided:
     """What a command leads to: its outcome, which holds once the ``commit`` counts, if there is one, and the commit
-    that it is ``based_on``, which was only tried before. ``failed``: the service's code did.
+    that it is ``based_on``, which was only tried before. ``after`` is the entity with the commit. ``failed``: the
+    service's code did.
     """
 
     outcome: EntityOutcome
     commit: EntityCommitMessage | None = None
     based_on: EntityCommitMessage | None = None
     failed: bool = False
+    after: Held | None = None
 
 
 class Trial:
@@ -95,7 +97,7 @@ class Trial:
             version=after.version, events=commit.events, problem=commit.reason, code=commit.code,
             refused=bool(commit.reason),
         )  # fmt: skip
-        return Decided(outcome, commit)
+        return Decided(outcome, commit, after=after)
 
     def _commit(self, its: EntityCommand, held: Held, events: tuple[Event, ...]) -> EntityCommitMessage:
         told = _told(events)

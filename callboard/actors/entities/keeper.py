@@ -93,6 +93,13 @@ class Open:
         """The command."""
         return self.asked.commands[self.place]
 
+    @property
+    def commit(self) -> EntityCommitMessage:
+        """What was decided, if there is a commit."""
+        assert self.decided is not None
+        assert self.decided.commit is not None
+        return self.decided.commit
+
 
 class Batch(NamedTuple):
     """Commits that were read but not applied, the next offset, and the effects that go on reading."""
@@ -137,6 +144,7 @@ class Keeper:
         self._problem, self._code = "", ""
         self._appending: list[Open] = []
         self._records: tuple[NewRecord, ...] = ()
+        self._own: dict[bytes, Open] = {}  # what is appended, by its bytes
         self._landed = -1  # the last offset of what was appended
 
     def receive(self, message: Input, origin: Origin, now: Moment) -> Iterable[Effect]:
@@ -252,6 +260,8 @@ class Keeper:
         self._stop(f"the first records of {self._settings.topic} were removed, up to {first - 1}", "gap")
 
     def _read(self, record: Record) -> EntityCommitMessage | None:
+        if (own := self._own.get(record.payload)) is not None:
+            return own.commit
         commit = read(record, (EntityCommitMessage,), _accept)
         if isinstance(commit, Unread):
             if commit.problem is Problem.TOO_NEW:
@@ -271,15 +281,14 @@ class Keeper:
         if missing := self._shelf.missing(commit.key for _, commit in commits):
             yield from self._shelf.fetch(missing)
             return
-        own = {
-            its.decided.commit.commit_id: its.decided_s for its in self._appending if its.decided and its.decided.commit
-        }
+        own = {its.commit.commit_id: its for its in self._own.values()}
         wait_s = TAKEOVER_S if self._follower.caught_up else 0.0
         for offset, commit in commits:
-            held = self._shelf.apply(commit, offset)
+            its = own.get(commit.commit_id)
+            held = self._shelf.apply(commit, offset, its.decided.after if its and its.decided else None)
             if held is not None and self._conductor is not None:
-                since_s = own.get(commit.commit_id, -inf)
-                yield from self._conductor.see(commit.key, held, wait_s if since_s < 0 else 0.0, now, since_s)
+                since_s = its.decided_s if its else -inf
+                yield from self._conductor.see(commit.key, held, 0.0 if its else wait_s, now, since_s)
         self._next, self._batch = following, None
         yield from effects
         yield from self._shelf.save(Place(self._follower.log_id, self._next))
@@ -342,7 +351,7 @@ class Keeper:
         self._clear()
 
     def _clear(self) -> None:
-        self._appending, self._records, self._landed = [], (), -1
+        self._appending, self._records, self._landed, self._own = [], (), -1, {}
 
     def _decide(self, now: Moment) -> Iterator[Effect]:
         """Decide the next commands, and append what they commit. What was found on a state that is only tried waits."""
@@ -367,16 +376,14 @@ class Keeper:
         commits = [its for its in self._appending if its.decided and its.decided.commit]
         if commits:
             self._records = tuple(self._record(its, now) for its in commits)
+            self._own = {record.payload: its for record, its in zip(self._records, commits, strict=True)}
             yield Append(self._settings.topic, self._records)
 
     def _record(self, its: Open, now: Moment) -> NewRecord:
-        assert its.decided is not None
-        assert its.decided.commit is not None
         unique = f"{self._settings.instance}/{self._rng.getrandbits(64):016x}"
         by, cause = self._settings.instance, its.command.command_id
-        return new_record(
-            its.decided.commit, record_id=unique, time_ns=now.wall_ns, producer=by, key=unique, cause=cause
-        )
+        # Without a key: if it is appended twice, it still counts once.
+        return new_record(its.commit, record_id=unique, time_ns=now.wall_ns, producer=by, cause=cause)
 
     def _judge(self) -> Iterator[Effect]:
         """What was appended has been read back: answer what counts, decide the others again."""

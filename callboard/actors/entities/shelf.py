@@ -104,9 +104,9 @@ class Shelf:
         """Load keys of active processes, from behind this one on."""
         return self._ask(ScanFold(ACTIVE, after, SCAN_MANY))
 
-    def apply(self, commit: EntityCommitMessage, offset: int) -> Held | None:
-        """Apply the commit at this offset; return its entity if it counts."""
-        held = self.table.apply(commit, offset)
+    def apply(self, commit: EntityCommitMessage, offset: int, after: Held | None) -> Held | None:
+        """Apply the commit at this offset; return its entity if it counts. See ``EntityTable.apply``."""
+        held = self.table.apply(commit, offset, after)
         if held is not None and self._is_stored:
             self._dirty[commit.key] = None
         return held
