@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from callboard.board.board import Callboard
     from callboard.board.board_events import BoardEvents
     from callboard.board.entities.entities import Committed, Entities, EntityView
+    from callboard.board.entities.health.fold_report import FoldReport
     from callboard.board.care.retention_gate import GatePolicy, RetentionGate
     from callboard.board.care.verifying import Repair, Verified
     from callboard.board.command.commands import CommandOptions
@@ -135,7 +136,8 @@ __all__ = [
     "ClusterCommandOptions", "ClusterCommandResult", "ClusterReport", "ClusterSettingsChange", "ClusterView",
     "CohortQueue", "CommandOptions", "CommandRefused", "CommandResult", "Committed", "ConfigError", "DefinedJob",
     "DiscoveryMessage", "DistributedEvent", "Entities", "EntityView", "Explanation", "ExtraMissing", "FailedPackage",
-    "Fence", "GatePolicy", "Health", "HeldUp", "Hook", "HookCall", "HookFailed", "Instance", "InstancesDiff", "Job",
+    "Fence", "FoldReport",
+    "GatePolicy", "Health", "HeldUp", "Hook", "HookCall", "HookFailed", "Instance", "InstancesDiff", "Job",
     "JobEvent", "JobFigures", "JobPage", "JobPlan", "JobQuery", "JobRegistry", "JobState", "JobStatistics", "Kind",
     "LeaderLease", "LeaderReplaced", "LeadershipLost", "Listener", "ListenerState", "LogError", "LogLine",
     "LogReplaced", "LogUnavailable", "Member", "MemberOptions", "MemberReport", "MembershipEnded", "NameLapsed",
@@ -171,6 +173,7 @@ _MODULES = {
     "callboard.board.jobs.finding.plan": "JobPlan",
     "callboard.board.jobs.finding.statistics": "JobFigures JobStatistics",
     "callboard.board.entities.entities": "Committed Entities EntityView",
+    "callboard.board.entities.health.fold_report": "FoldReport",
     "callboard.board.events.distributed_event": "DistributedEvent",
     "callboard.board.events.listener": "Listener",
     "callboard.board.events.listeners": "ListenerState",

@@ -103,6 +103,7 @@ class Callboard(WithLoop[board.Callboard]):
     metrics = waiting(board.Callboard.metrics)
     queue_entry = waiting(board.Callboard.queue_entry)
     cohorts = waiting(board.Callboard.cohorts)
+    folds = waiting(board.Callboard.folds)
     errors = waiting(board.Callboard.errors)
     forget_subscriber = waiting(board.Callboard.forget_subscriber)
     clear = waiting(board.Callboard.clear)
