@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from callboard.board.board_events import BoardEvents
     from callboard.board.entities.entities import Committed, Entities, EntityView
     from callboard.board.entities.health.fold_report import FoldReport
+    from callboard.board.entities.replay.replayed import Replayed
     from callboard.board.care.retention_gate import GatePolicy, RetentionGate
     from callboard.board.care.verifying import Repair, Verified
     from callboard.board.command.commands import CommandOptions
@@ -144,7 +145,8 @@ __all__ = [
     "NewJob", "NewJobOptions", "NotAllImported", "NotAnswered", "NotImported", "NotSupported", "OffsetOutOfRange",
     "Outbox", "Package", "PackageCorrupt", "PackageError", "PackageRefused", "Page", "Progress", "Provider",
     "Publisher", "PublisherStatus", "Publishing", "QueueOrder", "QueueSettings", "QueueState", "QueueView",
-    "QueuedPackage", "RecordTooLarge", "Remedy", "RemoteCluster", "RemoteInstance", "Repair", "RepositoryBusy",
+    "QueuedPackage", "RecordTooLarge", "Remedy", "RemoteCluster", "RemoteInstance", "Repair", "Replayed",
+    "RepositoryBusy",
     "RepositoryError", "RepositoryOccupied", "RepositoryUnavailable", "RequestOptions", "RequestRefused", "Retention",
     "RetentionGate", "RetryJob", "RootFilled", "RunningJob", "ScheduleState", "SchemaTooNew", "SigningKey",
     "Subscriber", "SubscriberOptions", "SubscriberStatus", "SubscriberStuck", "SubscriberTaken", "TimerState",
@@ -174,6 +176,7 @@ _MODULES = {
     "callboard.board.jobs.finding.statistics": "JobFigures JobStatistics",
     "callboard.board.entities.entities": "Committed Entities EntityView",
     "callboard.board.entities.health.fold_report": "FoldReport",
+    "callboard.board.entities.replay.replayed": "Replayed",
     "callboard.board.events.distributed_event": "DistributedEvent",
     "callboard.board.events.listener": "Listener",
     "callboard.board.events.listeners": "ListenerState",

@@ -269,3 +269,5 @@ def test_code_without_an_event_loop_can_look() -> None:
         [row] = board.folds()
         assert isinstance(row, FoldReport)
         assert (row.kind, row.name) == ("entities", "bank.account")
+        [step] = board.replay(Account, "alice")
+        assert step.state == Account(cents=5, paid_in=5)
