@@ -3,12 +3,16 @@
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from callboard.board.entities.health.fold_report import STOPPED, FoldReport
-from callboard.cli.terminal.output import age, state_text, table, text
+from callboard.board.entities.health.fold_report import FoldReport
+from callboard.cli.terminal.output import age, table, text
 from callboard.messages.bounds import clipped
 
 if TYPE_CHECKING:
     from rich.table import Table
+
+STYLES = {
+    "reading": "cyan", "live": "green", "building": "cyan", "standby": "dim", "stopped": "bold red", "silent": "yellow",
+}  # fmt: skip
 
 TEXT_CHARS_MAX = 200
 """Of what is wrong; ``callboard doctor`` tells more."""
@@ -24,7 +28,7 @@ def folds_table(rows: Iterable[FoldReport]) -> "Table":
                 each.kind,
                 each.name,
                 each.instance,
-                text("stopped", style="bold red") if each.state == STOPPED else state_text(each.state),
+                text(each.state, style=STYLES.get(each.state, "")),
                 str(each.behind_all),
                 str(each.held or ""),
                 str(each.active or ""),

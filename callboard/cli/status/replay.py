@@ -49,7 +49,7 @@ def replay(
         str,
         typer.Argument(metavar="MODULE:CLASS", help="An Entity, a Process or a Projection.", show_default=False),
     ],
-    key: Annotated[str, typer.Argument(help="Of the entity, or of the row.", show_default=False)],
+    key: Annotated[str, typer.Argument(metavar="KEY", help="Of the entity, or of the row.", show_default=False)],
     start: Annotated[int, typer.Option("--from", metavar="OFFSET", min=0, help="Begin with this offset.")] = 0,
     to: Annotated[int | None, typer.Option(metavar="OFFSET", min=0, help="End with this offset.")] = None,
     limit: Annotated[int, typer.Option(min=1, help="Show at most this many, the last ones.")] = 100,

@@ -34,10 +34,6 @@ STYLES = {
     "gap": "bold red",
     "gone": "red",
     "stopped": "dim",
-    "live": "green",
-    "reading": "cyan",
-    "building": "cyan",
-    "standby": "dim",
 }
 """The colours of states; without colours (no terminal, NO_COLOR), the words suffice."""
 

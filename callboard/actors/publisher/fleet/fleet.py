@@ -52,9 +52,7 @@ THROTTLED_S = 3 * AGAIN_S
 GAP_S = 15.0
 """One read waits ten seconds. While nothing is read for longer than this, no subscriber turns silent."""
 
-FOLDED = (
-    DiscoveryMessage, LogMessage, ForgottenMessage, ThrottledMessage, ArchivedMessage, FoldAnnouncementMessage,
-)  # fmt: skip
+FOLDED = DiscoveryMessage, LogMessage, ForgottenMessage, ThrottledMessage, ArchivedMessage, FoldAnnouncementMessage
 """The messages on the discovery topic."""
 
 

@@ -12,13 +12,14 @@ import pytest
 
 from callboard import Callboard
 from callboard.backends.examination import Level
+from callboard.backends.log import Retention
 from callboard.backends.logs.memory import MemoryLog
 from callboard.board.connect.agents import Agents
 from callboard.board.connect.resources import Resources
 from callboard.board.connect.settings import BoardSettings
 from callboard.board.context import BoardContext
 from callboard.board.entities.health.announcements import FOLDS_MAX, GONE_S, LOOK_BACK
-from callboard.board.entities.health.checkup import BEHIND_MANY, FINDINGS_MAX, examine_folds
+from callboard.board.entities.health.checkup import FINDINGS_MAX, examine_folds
 from callboard.board.entities.health.fold_report import FoldReport
 from callboard.board.entities.health.metrics import fold_metrics
 from callboard.messages.entities.entity_messages import FoldAnnouncementMessage, FoldPlace
@@ -206,23 +207,35 @@ async def test_any_number_of_false_folds_is_bounded() -> None:
             {"unreadable": 25, "troubles": ("alice: odd",) * 20},
             [f"{Level.PROBLEM}: reaction r on web1: the state of 25 is not known, such as alice: odd"],
         ),
-        (
-            {"places": (FoldPlace(topic="callboard.package", log_id="", next=0),)},
-            [f"{Level.ADVICE}: reaction r on web1 is {BEHIND_MANY + 1} offsets behind, and live"],
-        ),
         ({}, []),
     ],
 )
 @on_a_loop
 async def test_doctor_says_what_is_wrong(fields: dict[str, Any], expected: Sequence[str]) -> None:
     async with staged() as stage:
-        log, package = stage.board.log, stage.board.context.topics.package
-        record = new_record(FoldPlace(topic="x"), record_id="r", time_ns=1, producer="p")
-        for _ in range(BEHIND_MANY // 1000):
-            await log.append(package, [record] * 1000)
-        await log.append(package, [record])
         await stage.say("r", **({"kind": "reaction"} | fields))
         assert (await stage.found())[:-1] == expected
+
+
+@on_a_loop
+async def test_doctor_says_who_has_not_read_what_is_old() -> None:
+    async with staged() as stage:
+        log, package = stage.board.log, stage.board.context.topics.package
+        record = new_record(FoldPlace(topic="x"), record_id="r", time_ns=1, producer="p")
+        place = FoldPlace(topic=package, log_id=await log.identity(package), next=(await log.bounds(package)).end)
+        await log.append(package, [record] * 3)
+        stage.wait(59)
+        await stage.say(places=(place,))
+        stage.wait(14)
+        await log.append(package, [record] * 40_000)
+        assert await stage.found() == [f"{Level.OK}: folds that run: 1"], "it may have read all that since"
+        await stage.say(places=(place,))
+        what = "entities bank.account on web1 is 40003 offsets behind, and has not read what was 73 s old"
+        assert await stage.found() == [f"{Level.ADVICE}: {what}", f"{Level.OK}: folds that run: 1"]
+        await log.trim(package, Retention(below_offset=place.next + 2))
+        assert (await stage.found())[0] == f"{Level.ADVICE}: {what.replace('40003', '40001')}"
+        await stage.say(places=(place,), state="stopped", problem="no")
+        assert (await stage.found())[0].endswith("is stopped: no")
 
 
 @on_a_loop
