@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from callboard.board.board import Callboard
     from callboard.board.board_events import BoardEvents
     from callboard.board.entities.entities import Committed, Entities, EntityView
+    from callboard.board.entities.health.fold_report import FoldReport
+    from callboard.board.entities.replay.replayed import Replayed
     from callboard.board.care.retention_gate import GatePolicy, RetentionGate
     from callboard.board.care.verifying import Repair, Verified
     from callboard.board.command.commands import CommandOptions
@@ -135,14 +137,16 @@ __all__ = [
     "ClusterCommandOptions", "ClusterCommandResult", "ClusterReport", "ClusterSettingsChange", "ClusterView",
     "CohortQueue", "CommandOptions", "CommandRefused", "CommandResult", "Committed", "ConfigError", "DefinedJob",
     "DiscoveryMessage", "DistributedEvent", "Entities", "EntityView", "Explanation", "ExtraMissing", "FailedPackage",
-    "Fence", "GatePolicy", "Health", "HeldUp", "Hook", "HookCall", "HookFailed", "Instance", "InstancesDiff", "Job",
+    "Fence", "FoldReport",
+    "GatePolicy", "Health", "HeldUp", "Hook", "HookCall", "HookFailed", "Instance", "InstancesDiff", "Job",
     "JobEvent", "JobFigures", "JobPage", "JobPlan", "JobQuery", "JobRegistry", "JobState", "JobStatistics", "Kind",
     "LeaderLease", "LeaderReplaced", "LeadershipLost", "Listener", "ListenerState", "LogError", "LogLine",
     "LogReplaced", "LogUnavailable", "Member", "MemberOptions", "MemberReport", "MembershipEnded", "NameLapsed",
     "NewJob", "NewJobOptions", "NotAllImported", "NotAnswered", "NotImported", "NotSupported", "OffsetOutOfRange",
     "Outbox", "Package", "PackageCorrupt", "PackageError", "PackageRefused", "Page", "Progress", "Provider",
     "Publisher", "PublisherStatus", "Publishing", "QueueOrder", "QueueSettings", "QueueState", "QueueView",
-    "QueuedPackage", "RecordTooLarge", "Remedy", "RemoteCluster", "RemoteInstance", "Repair", "RepositoryBusy",
+    "QueuedPackage", "RecordTooLarge", "Remedy", "RemoteCluster", "RemoteInstance", "Repair", "Replayed",
+    "RepositoryBusy",
     "RepositoryError", "RepositoryOccupied", "RepositoryUnavailable", "RequestOptions", "RequestRefused", "Retention",
     "RetentionGate", "RetryJob", "RootFilled", "RunningJob", "ScheduleState", "SchemaTooNew", "SigningKey",
     "Subscriber", "SubscriberOptions", "SubscriberStatus", "SubscriberStuck", "SubscriberTaken", "TimerState",
@@ -171,6 +175,8 @@ _MODULES = {
     "callboard.board.jobs.finding.plan": "JobPlan",
     "callboard.board.jobs.finding.statistics": "JobFigures JobStatistics",
     "callboard.board.entities.entities": "Committed Entities EntityView",
+    "callboard.board.entities.health.fold_report": "FoldReport",
+    "callboard.board.entities.replay.replayed": "Replayed",
     "callboard.board.events.distributed_event": "DistributedEvent",
     "callboard.board.events.listener": "Listener",
     "callboard.board.events.listeners": "ListenerState",

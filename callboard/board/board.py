@@ -308,6 +308,8 @@ class Callboard:
     queue = method(queues.queue)
     queue_entry = method(questions.queue_entry)
     cohorts = method(questions.cohorts)
+    folds = method(exposing.folds)
+    replay = method(exposing.replay)
     errors = method(queues.errors)
     metrics = method(exposing.metrics)
     explain = method(questions.explain)

@@ -35,8 +35,8 @@ CONTROL = re.compile("[\x00-\x1f\x7f\ud800-\udfff]")
 """Banned in names and ids: NUL ends a header, a line feed ends a recipient, and a lone surrogate is not UTF-8."""
 
 PROSE = frozenset({
-    "author", "hook_error", "host", "last_error", "message", "place", "ready_reason", "reason", "repository", "source",
-    "stacktrace", "user", "version",
+    "author", "hook_error", "host", "last_error", "message", "place", "problem", "ready_reason", "reason",
+    "repository", "source", "stacktrace", "user", "version",
 })  # fmt: skip
 """Text fields that are only displayed. Every other text field is a name or an id."""
 

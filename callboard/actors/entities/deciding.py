@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from callboard.actors.entities.entity import Deleted, Facts
 from callboard.actors.entities.held import FAULTS, WITHIN, Held, Made
 from callboard.errors import CommandRefused
+from callboard.messages.bounds import is_id
 from callboard.messages.entities.entity_mail import EntityCommand, EntityOutcome
 from callboard.messages.entities.entity_messages import EntityCommitMessage
 from callboard.messages.entities.sealing import opened, sealed
@@ -67,7 +68,10 @@ class Trial:
         except CommandRefused as error:
             why = str(error)[:REFUSAL_CHARS_MAX] or "the entity refused it and gave no reason"
             outcome = EntityOutcome(version=held.version, problem=why, code=str(error.code), refused=True)
-            if its.is_final:
+            if not is_id(outcome.code):  # it could not be read again
+                why = f"{type(held.state).__name__}.decide refused it with the code {outcome.code!r:.60}; use a word"
+                outcome = EntityOutcome(version=held.version, problem=why, code="crashed")
+            elif its.is_final:
                 commit = replaced(self._commit(its, held, ()), reason=why, code=outcome.code)
                 return self._try(held, commit, (), based_on, is_final=True)
         except FAULTS as error:

@@ -24,8 +24,8 @@ class EntityTable:
         return self.held.get(key) or Held(self._initial)
 
     def apply(self, commit: EntityCommitMessage, offset: int, after: Held | None = None) -> Held | None:
-        """Apply the commit at this offset, and return its entity, if it counts. ``after`` is the entity with it, if that
-        is known.
+        """Apply the commit at this offset, and return its entity, if it counts. ``after`` is the entity with it, if
+        that is known.
         """
         held = self.find(commit.key)
         if not held.counts(commit, offset):

@@ -34,6 +34,7 @@ from callboard.actors.core.follower import (
     from_offset,
 )
 from callboard.actors.core.lease import ORIGIN
+from callboard.actors.entities.announcer import Announced, FoldAnnouncer
 from callboard.actors.entities.deciding import Decided, Trial, repeated, unencodable
 from callboard.actors.entities.held import Made
 from callboard.actors.entities.mark import Place
@@ -48,11 +49,10 @@ from callboard.messages.entities.entity_mail import (
     EntityOutcomes,
     EntityQuery,
     EntityState,
-    FoldPlace,
     FoldQuery,
     FoldState,
 )
-from callboard.messages.entities.entity_messages import EntityCommitMessage
+from callboard.messages.entities.entity_messages import EntityCommitMessage, FoldPlace
 from callboard.messages.entities.sealing import sealed
 from callboard.messages.event import replaced
 from callboard.messages.headers import new_record
@@ -130,6 +130,7 @@ class Keeper:
         self._queries: list[tuple[Origin, EntityQuery]] = []
         self._questions: list[tuple[Origin, FoldQuery]] = []
         self._is_stopping = False
+        self._announcer = FoldAnnouncer(Announced(settings.announce, *settings.names), rng)
         self._begin()
 
     def _begin(self, mark: str = "") -> None:
@@ -174,7 +175,9 @@ class Keeper:
             case _:
                 yield from self._hear(message, now)
         yield from self._work(now)
-        if self._is_stopping and not self._shelf.is_saving:
+        word = "stopped" if self._problem else "live" if self._follower.caught_up else "reading"
+        yield from self._announcer.handle(message, word, self._state, now)
+        if self._announcer.has_left and not self._shelf.is_saving:
             yield Stopped()
 
     def _failed(self, effect: Append | EnsureTopic, error: CallboardError) -> Iterator[Effect]:

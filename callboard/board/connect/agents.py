@@ -125,8 +125,10 @@ class Agents:
 
         return await self.keeper(entity, topic_of(self._resources.settings.prefix, entity))
 
-    async def projector(self, settings: "ProjectorSettings", where: str) -> Agent:
+    async def projector(self, settings: "ProjectorSettings", where: str, instance: str = "") -> Agent:
         """The agent of a projection or a reaction: likewise."""
+        topic = self._resources.settings.topics.discovery
+        settings = replace(settings, instance=instance or socket.gethostname(), announce=topic)
         return await self._once(f"/{settings.name}", lambda: self._start_projector(settings, where))
 
     async def _once(self, name: str, start: Callable[[], Coroutine[Any, Any, Agent]]) -> Agent:
@@ -141,8 +143,9 @@ class Agents:
 
         its = self._kept.setdefault(topic, EntityOptions())
         settings = entities.EntitySettings(
-            entity, topic, instance, bool(its.snapshots), its.in_memory, its.runs
-        )
+            entity, topic, instance, bool(its.snapshots), its.in_memory, its.runs,
+            announce=self._resources.settings.topics.discovery,
+        )  # fmt: skip
         place = kept(entity, topic, its.snapshots, self._resources.settings)
         return await self._start_fold(f"entities {entity.__name__}", entities.actors(settings), place)
 

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from callboard.messages.entities.entity_messages import DeclaredEvent
+from callboard.messages.entities.entity_messages import DeclaredEvent, FoldPlace
 from callboard.messages.event import Event
 from callboard.messages.question import Question
 
@@ -75,15 +75,6 @@ class EntityQuery(Question[EntityState]):
 
     key: str
     after: int = -1
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FoldPlace(Event):
-    """How far a fold has read a topic: the ``next`` offset, of the incarnation ``log_id``."""
-
-    topic: str
-    log_id: str = ""
-    next: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

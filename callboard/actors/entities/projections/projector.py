@@ -36,6 +36,7 @@ from callboard.actors.core.follower import (
 )
 from callboard.actors.core.lease import ORIGIN
 from callboard.actors.entities import mark as marks
+from callboard.actors.entities.announcer import Announced, FoldAnnouncer
 from callboard.actors.entities.asking import AskEntity
 from callboard.actors.entities.mark import Place
 from callboard.actors.entities.processes.process import Ask
@@ -44,14 +45,8 @@ from callboard.actors.entities.projections.projection import Recorded
 from callboard.actors.entities.projections.settings import ProjectorSettings
 from callboard.backends.fold_store import Loaded
 from callboard.errors import CallboardError, ConfigError, SchemaTooNew
-from callboard.messages.entities.entity_mail import (
-    EntityCommand,
-    EntityOutcome,
-    FoldPlace,
-    FoldQuery,
-    FoldRebuild,
-    FoldState,
-)
+from callboard.messages.entities.entity_mail import EntityCommand, EntityOutcome, FoldQuery, FoldRebuild, FoldState
+from callboard.messages.entities.entity_messages import FoldPlace
 from callboard.messages.entities.sealing import sealed
 from callboard.messages.record import Record
 
@@ -97,6 +92,8 @@ class Projector:
         self._attempt = 0
         self._refused = 0
         self._missing = {topic for topic, entity in settings.topics if entity is not None}
+        kind = "reaction" if settings.row is None else "projection"
+        self._announcer = FoldAnnouncer(Announced(settings.announce, kind, settings.name, settings.instance), rng)
         self._begin()
 
     def _begin(self) -> None:
@@ -117,12 +114,12 @@ class Projector:
 
     def receive(self, message: Input, origin: Origin, now: Moment) -> Iterable[Effect]:
         """Handle one input."""
-        for effect in self._handle(message, origin):
+        for effect in self._handle(message, origin, now):
             if isinstance(effect, ReadLog):
                 self._begun_s[effect.topic] = now.mono_s
             yield effect
 
-    def _handle(self, message: Input, origin: Origin) -> Iterator[Effect]:
+    def _handle(self, message: Input, origin: Origin, now: Moment) -> Iterator[Effect]:
         match message:
             case Started() | Tick("store" | "standby") | Done(EnsureTopic()) | Failed(EnsureTopic()):
                 yield from self._begin_work(message)
@@ -134,8 +131,7 @@ class Projector:
                 yield Reply(origin, self._state())
                 yield from self._rebuild("it was asked for")
             case Stopping():
-                yield Stopped()
-                return
+                pass
             case Done(effect, result) if effect is self._request:
                 self._request, self._attempt = None, 0
                 yield from self._answered(effect, result)
@@ -147,6 +143,9 @@ class Projector:
                 yield from self._follow(message)
         yield from self._work()
         yield from self._tell()
+        yield from self._announcer.handle(message, self._word, self._state, now)
+        if self._announcer.has_left:
+            yield Stopped()
 
     def _begin_work(self, message: Input) -> Iterator[Effect]:
         """Create the topics of the entities that have none yet, then open the store; ask it again when it failed."""
@@ -380,8 +379,15 @@ class Projector:
         """Whether others do not see these rows yet."""
         return self._settings.row is not None and not self._is_live and not self._is_standby
 
+    @property
+    def _word(self) -> str:
+        if self._problem or self._is_standby:
+            return "stopped" if self._problem else "standby"
+        return "building" if self._is_new else "live" if self._followers and self._has_all() else "reading"
+
     def _state(self) -> FoldState:
-        places = tuple(FoldPlace(topic=topic, log_id=at.log_id, next=at.next) for topic, at in self._places.items())
+        read = ((topic, self._places.get(topic, Place("", 0))) for topic, _ in self._settings.topics)
+        places = tuple(FoldPlace(topic=topic, log_id=at.log_id, next=at.next) for topic, at in read)
         delayed = [f"{self._asks[each].command.key}: not answered" for each in self._later if each in self._asks]
         return FoldState(
             places=places, problem=self._problem, standby=self._is_standby, is_live=not self._is_new,
