@@ -3,6 +3,7 @@
 import asyncio
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from math import inf
 from random import Random
 from typing import Any, NamedTuple, cast
@@ -131,6 +132,8 @@ class Scene:
             await asyncio.sleep(self._rng.uniform(0.0, gap_s))
         await asyncio.sleep(max(0.0, self._rng.uniform(0.0, FAULTS_S) - self._simulation.loop.time()))
         trouble.cancel()
+        with suppress(asyncio.CancelledError):
+            await trouble  # the invariant may have failed in there
         self._note("no more faults")
         self._services.fates.active = self._log.active = False
         _, late = await asyncio.wait(clients, timeout=CALM_S) if clients else (set(), set())
