@@ -124,6 +124,7 @@ class Scene:
 
     async def _story(self, commands: Iterable[Command]) -> None:
         trouble = asyncio.ensure_future(self._services.trouble())
+        trouble.add_done_callback(lambda task: task.cancelled() or task.exception())  # told below, if at all
         gap_s, clients = self._rng.choice(GAPS_S), list[asyncio.Future[None]]()
         for number, (entity, key, command) in enumerate(commands, 1):
             its = EntityCommand(key=key, command_id=f"command {number}", command=sealed(command))
