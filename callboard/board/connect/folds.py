@@ -22,7 +22,7 @@ from callboard.backends.fold_stores import open_fold_store
 from callboard.backends.log import Log
 from callboard.board.connect.resources import Resources
 from callboard.board.connect.settings import BoardSettings
-from callboard.door.entities import entity_name
+from callboard.door.actors.entities import entity_name
 from callboard.messages.topics import entity_topic
 
 

@@ -10,8 +10,8 @@ from callboard.board.connect.folds import EntityOptions
 from callboard.board.context import BoardContext
 from callboard.board.entities.entities import Entities
 from callboard.board.entities.projected import Projected, Reacting
-from callboard.door import entities as door
-from callboard.door import projections as projections_door
+from callboard.door.actors import entities as door
+from callboard.door.actors import projections as projections_door
 from callboard.messages.event import Event
 from callboard.messages.topics import entity_topic
 

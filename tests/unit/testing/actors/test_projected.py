@@ -146,7 +146,7 @@ class SendsText(SendsTwice):
 
 @pytest.mark.parametrize("reaction", [SendsTwice, SendsToNobody, SendsText])
 def test_a_reaction_that_cannot_be_relied_on_is_found(reaction: type[Reaction]) -> None:
-    with pytest.raises(AssertionError, match="cannot be folded: (Type|Value)Error"):
+    with pytest.raises(AssertionError, match=r"cannot be folded: (Type|Value)Error"):
         asks_of(reaction, ("cup", Shipped(order="o", pieces=1, left=1)))
 
 
