@@ -13,8 +13,8 @@ from callboard.actors.entities import roles
 from callboard.actors.entities.entity import Entity
 from callboard.actors.entities.processes.process import Ask, At
 from callboard.actors.entities.projections import ProjectorSettings
+from callboard.actors.entities.projections.asks import command_id
 from callboard.actors.entities.projections.projection import Recorded
-from callboard.actors.entities.projections.projector import command_id
 from callboard.actors.entities.projections.table_rows import ROWS, Columns
 from callboard.actors.runtime.simulated.simulated import Simulation
 from callboard.errors import AgentFailed, NotAnswered, RequestRefused
