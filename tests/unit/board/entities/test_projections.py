@@ -1,10 +1,14 @@
 """Projections of a board, as a service waits for them."""
 
 import asyncio
+from collections.abc import Iterable
 from pathlib import Path
 
-from callboard import Callboard
-from callboard.actors import Event, Projection, Recorded, event
+import pytest
+
+from callboard import Callboard, CommandRefused
+from callboard.actors import Ask, Event, Projection, Reaction, Recorded, event
+from callboard.sync import Callboard as BlockingCallboard
 from tests.unit.actors.entities.bank import Account, Move, Moved
 
 SOON_S = 5.0
@@ -48,3 +52,34 @@ def test_who_waits_for_an_offset_finds_it_in_the_rows(tmp_path: Path) -> None:
                 assert await balances.get("alice") == Balance(cents=cents)
 
     asyncio.run(main())
+
+
+class Idle(Reaction):
+    """Does nothing."""
+
+    name = "test_projections.idle"
+    sources = (Account,)
+
+    def react(self, recorded: Recorded) -> Iterable[Ask]:
+        """See ``Reaction``."""
+        return ()
+
+
+def test_code_without_an_event_loop_has_entities_projections_and_reactions(tmp_path: Path) -> None:
+    with BlockingCallboard("memory:", base=tmp_path) as board:
+        accounts = board.entities(Account, snapshots="sqlite:snapshots.db", in_memory=10, runs=False)
+        balances, idle = board.projection(Balances, into="sqlite:t.db"), board.reaction(Idle, into="sqlite:t.db")
+        for its in (accounts, balances, idle):
+            assert not its.start().has_ended
+        done = accounts.send("alice", Move(cents=5), version=0)
+        with pytest.raises(CommandRefused, match="version 1, not 0"):
+            accounts.send("alice", Move(cents=5), version=0)
+        done = accounts.record("alice", [Moved(cents=2)], version=done.version)
+        assert accounts.get("alice", after=done.offset).state == Account(cents=7)
+        for each in (balances, idle):
+            each.reached(done.offset, Account)
+        assert balances.get("alice") == Balance(cents=7)
+        assert (balances.status().state, idle.status().state) == ("live", "live")
+        balances.rebuild()
+        balances.reached(done.offset, Account)
+        assert balances.get("alice") == Balance(cents=7)
