@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from callboard import Callboard, CommandRefused
+from callboard import Callboard, CommandRefused, RequestRefused
 from callboard.actors import Ask, Event, Projection, Reaction, Recorded, event
 from callboard.sync import Callboard as BlockingCallboard
 from tests.unit.actors.entities.bank import Account, Move, Moved
@@ -83,3 +83,32 @@ def test_code_without_an_event_loop_has_entities_projections_and_reactions(tmp_p
         balances.rebuild()
         balances.reached(done.offset, Account)
         assert balances.get("alice") == Balance(cents=7)
+
+
+LONGEST = "ü" * 1000
+
+
+class ByLongKeys(Balances):
+    """Has a row for the longest key, and one for a longer key once the balance is odd."""
+
+    def keys(self, recorded: Recorded) -> Iterable[str]:
+        """See ``Projection``."""
+        assert isinstance(recorded.event, Moved)
+        return (LONGEST + "x" * (recorded.event.cents % 2),)
+
+
+def test_a_key_has_2000_bytes_at_most(tmp_path: Path) -> None:
+    async def main() -> None:
+        async with Callboard("memory:", base=tmp_path) as board:
+            balances, accounts = board.projection(ByLongKeys, into="sqlite:tables.db"), board.entities(Account)
+            done = await accounts.send("alice", Move(cents=2))
+            await balances.reached(done.offset, Account)
+            assert await balances.get(LONGEST) == Balance(cents=2)
+            for wrong in (LONGEST + "x", "", "\0", "\ud800"):
+                with pytest.raises(RequestRefused, match="1 to 2000 bytes"):
+                    await balances.get(wrong)
+            done = await accounts.send("alice", Move(cents=1))
+            with pytest.raises(RequestRefused, match="1 to 2000 bytes"):
+                await balances.reached(done.offset, Account)
+
+    asyncio.run(main())
