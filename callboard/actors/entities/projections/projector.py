@@ -20,7 +20,7 @@ from callboard.actors.core.decision import (
     note,
 )
 from callboard.actors.core.effects import EnsureTopic, ReadLog
-from callboard.actors.core.fold_effects import ClearFold, LoadFold, PublishFold, RebuildFold, SaveFold
+from callboard.actors.core.fold_effects import LASTING, ClearFold, LoadFold, PublishFold, RebuildFold, SaveFold
 from callboard.actors.core.lease import ORIGIN
 from callboard.actors.entities import mark as marks
 from callboard.actors.entities.announcer import Announced, FoldAnnouncer
@@ -31,7 +31,7 @@ from callboard.actors.entities.projections.batch import Cache, Folded
 from callboard.actors.entities.projections.settings import ProjectorSettings
 from callboard.actors.entities.projections.sources import Gap, Outdated, Sources
 from callboard.backends.fold_store import Loaded
-from callboard.errors import CallboardError, ConfigError, SchemaTooNew
+from callboard.errors import CallboardError
 from callboard.messages.entities.entity_mail import FoldQuery, FoldRebuild, FoldState
 from callboard.messages.entities.entity_messages import FoldPlace
 
@@ -49,7 +49,8 @@ class Projector:
     Sends: FoldState, to the service; commands to entities, if it is a reaction.
     Stores: rows, places, and the last commit of each entity.
     Timers: "store", "standby" and "asks"; the followers'.
-    Gives up: at an event that cannot be read or folded, or whose beginning was removed, with the problem in its state.
+    Gives up: at an event that cannot be read or folded, if the beginning of a topic was removed, or if the store cannot
+        be used until somebody corrects that, with the problem in its state.
     """
 
     def __init__(self, settings: ProjectorSettings, rng: Random) -> None:
@@ -133,7 +134,7 @@ class Projector:
         yield request
 
     def _failed(self, error: CallboardError) -> Iterator[Effect]:
-        if isinstance(error, ConfigError | SchemaTooNew):
+        if isinstance(error, LASTING):
             self._request = None
             yield from self._stop(str(error))
             return
