@@ -126,9 +126,10 @@ class Shelf:
         if (stored := self._place_in(self.mark)) is not None and stored.next >= place.next:
             self._dirty.clear()  # another keeper has saved all of this
             return
-        held = self.table.held
+        held, unreadable = self.table.held, self.table.unreadable
         rows: dict[str, Row | None] = {key: row_of(held[key], place.next) for key in self._dirty}
-        if any(each.problem for each in held.values()):  # the next start may be of code that can read it
+        unreadable |= {key: held[key] for key, row in rows.items() if row is None}
+        if unreadable:  # the next start may be of code that can read them
             mark, rows = self.mark, {key: row for key, row in rows.items() if row is not None}
         else:
             mark = marks.written({self._topic: place})
