@@ -8,6 +8,9 @@ import pytest
 
 from callboard import Callboard, CommandRefused, RequestRefused
 from callboard.actors import Ask, Event, Projection, Reaction, Recorded, event
+from callboard.actors.entities.projections.table_rows import ROWS, fold_of
+from callboard.backends.fold_stores import open_fold_store
+from callboard.door.actors.projections import projection
 from callboard.sync import Callboard as BlockingCallboard
 from tests.unit.actors.entities.bank import Account, Move, Moved
 
@@ -110,5 +113,23 @@ def test_a_key_has_2000_bytes_at_most(tmp_path: Path) -> None:
             done = await accounts.send("alice", Move(cents=1))
             with pytest.raises(RequestRefused, match="1 to 2000 bytes"):
                 await balances.reached(done.offset, Account)
+
+    asyncio.run(main())
+
+
+def test_a_row_is_the_published_one_until_a_rebuild_is_finished(tmp_path: Path) -> None:
+    async def main() -> None:
+        async with Callboard("memory:", base=tmp_path) as board:
+            balances, accounts = board.projection(Balances, into="sqlite:tables.db"), board.entities(Account)
+            done = await accounts.send("alice", Move(cents=5))
+            await balances.reached(done.offset, Account)
+            begun = open_fold_store("sqlite:tables.db", tmp_path, fold_of(projection(Balances, board.settings.prefix)))
+            await begun.rebuild()  # as a projector that is killed then
+            assert (await begun.load({ROWS: ["alice"]})).rows == {ROWS: {}}
+            assert await balances.get("alice") == Balance(cents=5)
+            await begun.close()
+            await balances.rebuild()
+            await balances.reached(done.offset, Account)
+            assert await balances.get("alice") == Balance(cents=5)
 
     asyncio.run(main())
