@@ -36,6 +36,8 @@ class Fold:
         code: identifies what else the rows depend on.
         tables: of the fold. The first one is what ``view`` shows.
         view: the name under which others read the rows once they are published; empty for rows that nobody else reads.
+        shown: for a store that only reads: the rows are those that the view shows, also while others are made beside
+            them. Before any were published, they are those that are being made.
     """
 
     name: str
@@ -43,6 +45,7 @@ class Fold:
     code: str
     tables: tuple[Table, ...]
     view: str = ""
+    shown: bool = False
 
 
 class Loaded(NamedTuple):

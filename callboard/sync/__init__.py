@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Self
 from callboard.board import board, publisher, subscriber
 from callboard.sync.agents import Agent
 from callboard.sync.cluster import LeaderLease, Member, Topology
-from callboard.sync.entities import Entities, S
+from callboard.sync.entities import Entities, Projected, Reacting
 from callboard.sync.events import BoardEvents, Listener
 from callboard.sync.jobs import BoardJobs, Worker
 from callboard.sync.twin import EventLoop, InWith, Twin, WithLoop, given, iterating, making, starting, waiting
@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from callboard.board.care.retention_gate import GatePolicy, RetentionGate
 
 __all__ = [
-    "Agent", "BoardEvents", "BoardJobs", "Callboard", "LeaderLease", "Listener", "Member", "Publisher", "Subscriber",
-    "Topology", "Worker",
+    "Agent", "BoardEvents", "BoardJobs", "Callboard", "Entities", "LeaderLease", "Listener", "Member", "Projected",
+    "Publisher", "Reacting", "Subscriber", "Topology", "Worker",
 ]  # fmt: skip
 
 
@@ -77,16 +77,15 @@ class Callboard(WithLoop[board.Callboard]):
     publisher = making(Publisher, board.Callboard.publisher)
     subscriber = making(Subscriber, board.Callboard.subscriber)
     member = making(Member, board.Callboard.member)
+    entities = making(Entities, board.Callboard.entities)
+    projection = making(Projected, board.Callboard.projection)
+    reaction = making(Reacting, board.Callboard.reaction)
     start = starting(Agent, board.Callboard.start)
 
     @property
     def topology(self) -> Topology:
         """The cluster on this log. See ``callboard.Callboard.topology``."""
         return Topology(self._loop, self._asynchronous.topology)
-
-    def entities(self, entity: type[S]) -> Entities[S]:
-        """See ``callboard.Callboard.entities``."""
-        return Entities(self._loop, self._asynchronous.entities(entity))
 
     @property
     def jobs(self) -> BoardJobs:

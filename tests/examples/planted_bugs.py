@@ -90,7 +90,7 @@ def a_reaction_goes_on_before_its_commands_are_answered(monkeypatch: pytest.Monk
     def hasty(self: Projector) -> Iterator[Effect]:
         yield from send(self)
         if self._asks and self._request is None:
-            self._asks, self._asking = {}, set()
+            self._asks.clear()
             yield from send(self)
 
     monkeypatch.setattr(Projector, "_send", hasty)

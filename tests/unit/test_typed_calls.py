@@ -20,6 +20,9 @@ PAIRS = [
     (callboard.LeaderLease, callboard.sync.LeaderLease),
     (callboard.BoardJobs, callboard.sync.BoardJobs),
     (callboard.Worker, callboard.sync.Worker),
+    (callboard.Entities, callboard.sync.Entities),
+    (callboard.Projected, callboard.sync.Projected),
+    (callboard.Reacting, callboard.sync.Reacting),
 ]
 APART = {"on"}
 """What is no method for a service: it gives a board to those that stand in for its parts."""
@@ -39,8 +42,10 @@ SYNCHRONOUS = {
     f"collections.abc.AsyncGenerator[{QUEUES}, None]": f"collections.abc.Iterator[{QUEUES}]",
     f"collections.abc.AsyncGenerator[{LIFE}, None]": f"collections.abc.Iterator[{LIFE}]",
     "Entities[S]": "callboard.sync.entities.Entities[S]",
-    "callboard.board.entities.entities.Entities[~S]": "callboard.sync.entities.Entities[S]",
+    "Projected[R]": "callboard.sync.entities.Projected[R]",
+    "Reacting": "callboard.sync.entities.Reacting",
     "AsyncGenerator[ClusterChange, None]": "collections.abc.Iterator[ClusterChange]",
+    "AsyncGenerator[Replayed, None]": "collections.abc.Iterator[Replayed]",
 }
 """What a synchronous method gives for what an asynchronous one gives."""
 
@@ -53,7 +58,8 @@ def program(pairs: list[tuple[type, type]] = PAIRS) -> str:
     head = [f"import {name}" for name in ["datetime", *sorted(modules)]]
     head += [f"from callboard import {names}", "from collections.abc import AsyncGenerator"]
     head += ["from typing import Literal, Optional", "import callboard.sync.entities"]
-    head += ["from callboard.actors import Entity", "S = typing.TypeVar('S', bound=Entity)"]
+    head += ["from callboard.actors import Entity, Event, Projection, Reaction"]
+    head += ["S = typing.TypeVar('S', bound=Entity)", "R = typing.TypeVar('R', bound=Event)"]
     return "\n".join([*head, *calls])
 
 
@@ -69,6 +75,8 @@ def _call(number: int, owner: type, synchronous: bool, name: str, method: Any) -
     signature, of_class = inspect.signature(method), inspect.ismethod(method)
     parameters = list(signature.parameters.values())[0 if of_class else 1 :]
     its = f"{owner.__module__}.{owner.__qualname__}"
+    if of := ", ".join(each.__name__ for each in getattr(owner, "__parameters__", ())):
+        its = f"{its}[{of}]"
     result = its if of_class else _written(signature.return_annotation)
     waits = inspect.iscoroutinefunction(inspect.unwrap(method)) and not synchronous
     call = f"{its if of_class else 'it'}.{name}({', '.join(map(_argument, parameters))})"

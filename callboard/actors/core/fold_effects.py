@@ -6,6 +6,10 @@ from dataclasses import dataclass
 
 from callboard.actors.core.decision import Perform
 from callboard.backends.fold_store import Keys, Rows
+from callboard.errors import ConfigError, RepositoryOccupied, SchemaTooNew
+
+LASTING = (ConfigError, RepositoryOccupied, SchemaTooNew)
+"""Errors of a store that somebody has to correct: the fold stops, and says why, rather than try again."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,6 +2,7 @@
 
 from collections import deque
 from collections.abc import Iterator
+from itertools import islice
 from math import inf
 from random import Random
 from typing import NamedTuple
@@ -210,9 +211,9 @@ class EntityFold:
 
     def state(self) -> FoldState:
         """How far it is."""
-        conductor, unreadable = self.conductor, [key for key, held in self.table.held.items() if held.problem]
+        conductor, unreadable = self.conductor, self.table.unreadable
         place = FoldPlace(topic=self._settings.topic, log_id=self._follower.log_id, next=self.next)
-        troubles = [f"{key}: {self.table.held[key].problem}" for key in unreadable[:TROUBLES_MAX]]
+        troubles = [f"{key}: {held.problem}" for key, held in islice(unreadable.items(), TROUBLES_MAX)]
         return FoldState(
             places=(place,), problem=self.problem, held=len(self.table.held), unreadable=len(unreadable),
             active=conductor.active if conductor else 0,

@@ -11,12 +11,13 @@ from callboard.messages.entities.sealing import opened
 class EntityTable:
     """The entities as they are after the commits so far. ``initial`` is the state of a new one.
 
-    ``held`` has those that changed last at its end.
+    ``held`` has those that changed last at its end, and ``unreadable`` those of them whose state is not known.
     """
 
     def __init__(self, initial: Entity) -> None:
         self._initial = initial
         self.held: dict[str, Held] = {}
+        self.unreadable: dict[str, Held] = {}
         self._commits: deque[tuple[int, str]] = deque()  # the offsets and keys of those within ``WITHIN``
 
     def find(self, key: str) -> Held:
@@ -33,6 +34,8 @@ class EntityTable:
         held.apply(commit, map(opened, commit.events), offset, after)
         self.held.pop(commit.key, None)
         self.held[commit.key] = held
+        if held.problem:
+            self.unreadable[commit.key] = held
         self._commits.append((offset, commit.key))
         while self._commits[0][0] < offset - WITHIN:
             _, key = self._commits.popleft()

@@ -7,7 +7,7 @@ from random import Random
 
 from callboard.actors.core.backoff import RETRY
 from callboard.actors.core.decision import After, Done, Effect, Failed, Input, Tick, note
-from callboard.actors.core.fold_effects import ClearFold, LoadFold, SaveFold, ScanFold
+from callboard.actors.core.fold_effects import LASTING, ClearFold, LoadFold, SaveFold, ScanFold
 from callboard.actors.entities import mark as marks
 from callboard.actors.entities.entity_table import EntityTable
 from callboard.actors.entities.held import Held
@@ -16,7 +16,7 @@ from callboard.actors.entities.processes.tasks import is_active
 from callboard.actors.entities.settings import EntitySettings
 from callboard.actors.entities.snapshot import ACTIVE, HELD, VERSION, held_in, row_of
 from callboard.backends.fold_store import Loaded, Row
-from callboard.errors import CallboardError, ConfigError, SchemaTooNew, Undecodable
+from callboard.errors import CallboardError, Undecodable
 from callboard.messages.entities.entity_messages import EntityCommitMessage
 
 SAVE_MANY = 2000
@@ -126,9 +126,10 @@ class Shelf:
         if (stored := self._place_in(self.mark)) is not None and stored.next >= place.next:
             self._dirty.clear()  # another keeper has saved all of this
             return
-        held = self.table.held
+        held, unreadable = self.table.held, self.table.unreadable
         rows: dict[str, Row | None] = {key: row_of(held[key], place.next) for key in self._dirty}
-        if any(each.problem for each in held.values()):  # the next start may be of code that can read it
+        unreadable |= {key: held[key] for key, row in rows.items() if row is None}
+        if unreadable:  # the next start may be of code that can read them
             mark, rows = self.mark, {key: row for key, row in rows.items() if row is not None}
         else:
             mark = marks.written({self._topic: place})
@@ -166,11 +167,10 @@ class Shelf:
                 self._requests.popleft()
                 self._attempt = 0
                 return self._take(effect, result), tuple(self._requests)[:1]
-            case Failed(effect, ConfigError() | SchemaTooNew() as error) if (
-                self._requests and effect is self._requests[0]
-            ):
-                return Refused(str(error)), ()
             case Failed(effect, error) if self._requests and effect is self._requests[0]:
+                if isinstance(error, LASTING):
+                    self._requests.clear()
+                    return Refused(str(error)), ()
                 return None, self._fail(error)
             case Tick("store") if self._requests:
                 return None, (self._requests[0],)

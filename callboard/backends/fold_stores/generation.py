@@ -25,7 +25,8 @@ def opened(known: Sequence[Generation], fold: Fold, where: str) -> tuple[Generat
     Raises ``SchemaTooNew`` and ``ConfigError`` for a fold whose view shows rows that it must not replace.
     """
     own = [each for each in known if (each.version, each.code) == (fold.version, fold.code)]
-    found = own[-1] if own else None
+    published = [each for each in own if each.published and fold.shown]
+    found = next(reversed(published or own), None)
     if not fold.view:
         others = [each for each in known if each not in own]
         return found, others[: max(0, len(others) - KEPT)]

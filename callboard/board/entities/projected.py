@@ -1,6 +1,7 @@
 """A projection or a reaction, as a service uses it."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Generic, NamedTuple, TypeVar, cast
 
 from callboard.actors.core.agent import Agent
@@ -100,10 +101,11 @@ class Projected(Reacting, Generic[R]):
     """
 
     async def get(self, key: str) -> R | None:
-        """The row with this key, as it is now; None if there is none. Raises ``RequestRefused``."""
+        """The row with this key, as others see it now; None if there is none. Raises ``RequestRefused``."""
         its = door.asked(key=key)
         assert self._settings.row is not None
-        store = open_fold_store(self._into, self._board.settings.base, fold_of(self._settings))
+        fold = replace(fold_of(self._settings), shown=True)
+        store = open_fold_store(self._into, self._board.settings.base, fold)
         try:
             found = (await store.load({ROWS: (its["key"],)})).rows[ROWS].get(its["key"])
         finally:

@@ -4,13 +4,14 @@ from pathlib import Path
 from typing import Any, get_args
 
 from callboard.actors.entities.entity import Entity
+from callboard.actors.entities.projections.batch import ROW_KEY_BYTES_MAX
 from callboard.actors.entities.projections.projection import Projection, Reaction
 from callboard.actors.entities.projections.settings import ProjectorSettings
 from callboard.backends.fold_store import Fold
 from callboard.backends.fold_stores import open_fold_store
 from callboard.door import limits
 from callboard.door.actors.entities import entity_name
-from callboard.door.rules import Rule, checked, number, text, whole
+from callboard.door.rules import Rule, Unfit, checked, is_storable, number, plain, text, whole
 from callboard.errors import ConfigError, RequestRefused
 from callboard.messages.declared.registry import declaration_of
 from callboard.messages.event import Event
@@ -19,10 +20,16 @@ from callboard.messages.topics import TOPIC_NAME, entity_topic
 SOURCES_MAX = 100
 """Topics of one projection: each has a reader of its own."""
 
-ROW_KEY_CHARS_MAX = 1000
+
+def row_key(value: Any) -> str:
+    """The key of a row, which every database can hold."""
+    if not isinstance(value, str) or not is_storable(value) or not 0 < len(value.encode()) <= ROW_KEY_BYTES_MAX:
+        raise Unfit(value, f"a text of 1 to {ROW_KEY_BYTES_MAX} bytes of UTF-8, none of them NUL")
+    return plain(value)
+
 
 ARGUMENTS: dict[str, Rule] = {
-    "key": text(ROW_KEY_CHARS_MAX, least=1),
+    "key": row_key,
     "offset": whole(-1, limits.OFFSET_MAX),
     "timeout_s": number(0, limits.TIMEOUT_S_MAX),
 }

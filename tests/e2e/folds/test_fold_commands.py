@@ -174,7 +174,7 @@ def test_what_is_mistyped_is_refused_with_what_may_be_meant(bank: Terminal) -> N
         (("bnak:Account", "alice"), "No module named 'bnak'"),
         (("bank", "alice"), "write it as module:name"),
         (("bank:Deposit", "alice"), "has no state to replay; name a class of Entity, Process or Projection"),
-        (("bank:Account", ""), "key is '', but should be a text of 1 to 1000 characters"),
+        (("bank:Account", ""), "key is '', but should be a text of 1 to 2000 bytes of UTF-8"),
         (("bank:Account",), "Missing argument 'KEY'"),
         (("bank:Account", "alice", "--to", "x"), "Invalid value for '--to'"),
         (("bank:Account", "alice", "--from", "-1"), "Invalid value for '--from'"),

@@ -11,7 +11,17 @@ import callboard
 from callboard.board.publisher import Publisher as AsyncPublisher
 from callboard.board.subscriber import Subscriber as AsyncSubscriber
 from callboard.errors import ConfigError
-from callboard.sync import BoardJobs, Callboard, LeaderLease, Member, Publisher, Subscriber, Topology, Worker
+from callboard.sync import (
+    BoardJobs,
+    Callboard,
+    LeaderLease,
+    Member,
+    Publisher,
+    Reacting,
+    Subscriber,
+    Topology,
+    Worker,
+)
 from tests.refused import refused
 
 
@@ -89,6 +99,7 @@ def test_a_board_can_be_opened_again_but_not_twice_at_once(tmp_path, site, log):
         (Topology, callboard.Topology),
         (BoardJobs, callboard.BoardJobs),
         (Worker, callboard.Worker),
+        (Reacting, callboard.Reacting),
     ],
 )
 def test_the_synchronous_api_has_every_method_with_its_signature_and_docstring(twin, asynchronous):

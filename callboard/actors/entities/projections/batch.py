@@ -20,8 +20,8 @@ from callboard.messages.entities.sealing import opened
 from callboard.messages.reading import Problem, Unread
 from callboard.messages.record import Record
 
-ROW_KEY_CHARS_MAX = 1000
-"""Characters of the key of a row."""
+ROW_KEY_BYTES_MAX = 2000
+"""Bytes of the key of a row, in UTF-8: PostgreSQL has no index for one of more than 2,704."""
 
 CACHE_MAX = 100_000
 """Rows that are remembered from one batch to the next."""
@@ -113,12 +113,13 @@ class Batch:
         if keys == (recorded.key,) and recorded.key:  # the usual ones
             return (recorded.key,)
         its = tuple(keys) if isinstance(keys, list | tuple | set | frozenset | Iterator) else None
-        if its is None or not all(isinstance(key, str) and 0 < len(key) <= ROW_KEY_CHARS_MAX for key in its):
-            raise TypeError(
-                f"keys() returned {keys!r:.80}; return a tuple of texts of 1 to {ROW_KEY_CHARS_MAX} characters"
-            )
+        if its is None or not all(isinstance(key, str) for key in its):
+            raise TypeError(f"keys() returned {keys!r:.80}; return a tuple of texts")
         if any("\0" in key or not _is_text(key) for key in its):
             raise TypeError(f"keys() returned {keys!r:.80}, which has characters that no table can hold")
+        if not all(0 < len(key.encode()) <= ROW_KEY_BYTES_MAX for key in its):
+            what = f"keys() returned {keys!r:.80}"
+            raise TypeError(f"{what}; return texts of 1 to {ROW_KEY_BYTES_MAX} bytes of UTF-8")
         return tuple(dict.fromkeys(its))
 
     def fold(self, cache: Cache) -> Folded:

@@ -1,13 +1,9 @@
 """Makes the table of a projection, and sends the commands of a reaction."""
 
-from collections import deque
 from collections.abc import Iterable, Iterator, Mapping
-from hashlib import sha256
-from math import inf
 from random import Random
-from typing import NamedTuple
 
-from callboard.actors.core.backoff import RETRY, Backoff
+from callboard.actors.core.backoff import RETRY
 from callboard.actors.core.decision import (
     After,
     Done,
@@ -24,55 +20,25 @@ from callboard.actors.core.decision import (
     note,
 )
 from callboard.actors.core.effects import EnsureTopic, ReadLog
-from callboard.actors.core.fold_effects import ClearFold, LoadFold, PublishFold, RebuildFold, SaveFold
-from callboard.actors.core.follower import (
-    Delivered,
-    Follower,
-    OutOfRange,
-    Positioned,
-    Replaced,
-    from_first,
-    from_offset,
-)
+from callboard.actors.core.fold_effects import LASTING, ClearFold, LoadFold, PublishFold, RebuildFold, SaveFold
 from callboard.actors.core.lease import ORIGIN
 from callboard.actors.entities import mark as marks
 from callboard.actors.entities.announcer import Announced, FoldAnnouncer
 from callboard.actors.entities.asking import AskEntity
 from callboard.actors.entities.mark import Place
-from callboard.actors.entities.processes.process import Ask
-from callboard.actors.entities.projections.batch import Batch, Cache, Folded
-from callboard.actors.entities.projections.projection import Recorded
+from callboard.actors.entities.projections.asks import Asks
+from callboard.actors.entities.projections.batch import Cache, Folded
 from callboard.actors.entities.projections.settings import ProjectorSettings
+from callboard.actors.entities.projections.sources import Gap, Outdated, Sources
 from callboard.backends.fold_store import Loaded
-from callboard.errors import CallboardError, ConfigError, SchemaTooNew
-from callboard.messages.entities.entity_mail import EntityCommand, EntityOutcome, FoldQuery, FoldRebuild, FoldState
+from callboard.errors import CallboardError
+from callboard.messages.entities.entity_mail import FoldQuery, FoldRebuild, FoldState
 from callboard.messages.entities.entity_messages import FoldPlace
-from callboard.messages.entities.sealing import sealed
-from callboard.messages.record import Record
-
-READ_MAX, READ_BYTES = 2000, 1 << 20
-"""Records of one batch. A read of less than half of them, and less than so many bytes, had all that was there."""
 
 STANDBY_S, AWAITED_S = 5.0, 0.2
 """How often a projector on standby looks whether another one goes on; the second while somebody waits for that."""
 
-ASKING_MAX = 100
-"""Commands of a reaction on their way at once."""
-
-AGAIN = Backoff(first_s=0.5, max_s=60.0)
-"""Between attempts to send a command."""
-
 Request = LoadFold | SaveFold | ClearFold | PublishFold | RebuildFold
-
-
-class Waiting(NamedTuple):
-    """What is to be folded: the batch, the effects that go on reading, and the time before which its records were not
-    on the log.
-    """
-
-    batch: Batch
-    effects: tuple[Effect, ...]
-    since_s: float
 
 
 class Projector:
@@ -83,14 +49,16 @@ class Projector:
     Sends: FoldState, to the service; commands to entities, if it is a reaction.
     Stores: rows, places, and the last commit of each entity.
     Timers: "store", "standby" and "asks"; the followers'.
-    Gives up: at an event that cannot be read or folded, or whose beginning was removed, with the problem in its state.
+    Gives up: at an event that cannot be read or folded, if the beginning of a topic was removed, or if the store cannot
+        be used until somebody corrects that, with the problem in its state.
     """
 
     def __init__(self, settings: ProjectorSettings, rng: Random) -> None:
         self._settings, self._rng = settings, rng
         self._queries: list[tuple[Origin, FoldQuery]] = []
         self._attempt = 0
-        self._refused = self._begun = 0
+        self._begun = 0
+        self._asks = Asks(settings.name, rng)
         self._missing = {topic for topic, entity in settings.topics if entity is not None}
         kind = "reaction" if settings.row is None else "projection"
         self._announcer = FoldAnnouncer(Announced(settings.announce, kind, settings.name, settings.instance), rng)
@@ -100,24 +68,19 @@ class Projector:
         self._begun += 1
         self._mark = ""
         self._places: dict[str, Place] = {}
-        self._followers: dict[str, Follower] = {}
+        self._sources = Sources(self._settings, self._rng, self._begun)
         self._request: Request | None = None
-        self._waiting = deque[Waiting]()
         self._folded: Folded | None = None
-        self._asks: dict[str, AskEntity] = {}  # of the batch, not answered yet
-        self._asking: set[str] = set()
-        self._later: list[str] = []
         self._problem = ""
         self._is_standby = self._is_live = False
         self._cache: Cache = {}
-        self._begun_s: dict[str, float] = {}  # when the last read of a topic began
-        self._read_s: dict[str, float] = {}  # when the one before it began, if it had all that was there
+        self._asks.clear()
 
     def receive(self, message: Input, origin: Origin, now: Moment) -> Iterable[Effect]:
         """Handle one input."""
         for effect in self._handle(message, origin, now):
             if isinstance(effect, ReadLog):
-                self._begun_s[effect.topic] = now.mono_s
+                self._sources.read_begins(effect.topic, now)
             yield effect
 
     def _handle(self, message: Input, origin: Origin, now: Moment) -> Iterator[Effect]:
@@ -139,7 +102,8 @@ class Projector:
             case Failed(effect, error) if effect is self._request:
                 yield from self._failed(error)
             case Done(AskEntity()) | Failed(AskEntity()) | Tick("asks"):
-                yield from self._heard(message)
+                yield from self._asks.handle(message)
+                yield from self._save()
             case _:
                 yield from self._follow(message)
         yield from self._work()
@@ -170,7 +134,7 @@ class Projector:
         yield request
 
     def _failed(self, error: CallboardError) -> Iterator[Effect]:
-        if isinstance(error, ConfigError | SchemaTooNew):
+        if isinstance(error, LASTING):
             self._request = None
             yield from self._stop(str(error))
             return
@@ -210,13 +174,7 @@ class Projector:
             return
         self._begin()
         self._mark, self._places = mark, marks.read(mark)
-        for topic, _ in self._settings.topics:
-            place = self._places.get(topic)
-            policy = from_first() if place is None else from_offset(place.next, place.log_id)
-            self._followers[topic] = Follower(
-                topic, policy, self._rng, owner=f"{self._begun} {topic}", report=True, max_records=READ_MAX
-            )
-            yield from self._followers[topic].start()
+        yield from self._sources.start(self._places)
 
     def _stand_by(self, mark: str) -> Iterator[Effect]:
         yield note("projection.stood_by", name=self._settings.name)
@@ -234,53 +192,22 @@ class Projector:
         self._problem = problem
         yield note("projection.stopped", "error", name=self._settings.name, problem=problem)
 
-    # The topics.
-
     def _follow(self, message: Input) -> Iterator[Effect]:
-        owner = message.effect.owner if isinstance(message, Done | Failed) else ""
-        for topic, follower in self._followers.items():
-            if isinstance(message, Done | Failed) and owner != f"{self._begun} {topic}":  # of one before it
-                continue
-            news, effects = follower.handle(message)
-            match news:
-                case Delivered(next=following, records=records):
-                    batch = Batch(self._settings, topic, records, following)
-                    self._waiting.append(Waiting(batch, effects, self._since_s(topic, records)))
-                    continue
-                case Replaced(log_id=was):
-                    yield from self._rebuild(f"{topic} of {was} was replaced")
-                    return
-                case OutOfRange(expected=expected, bounds=bounds) if bounds.first <= expected:
-                    yield from self._rebuild(f"{topic} is shorter than before")
-                    return
-                case OutOfRange(bounds=bounds) | Positioned(bounds=bounds) if self._is_gap(topic, bounds.first):
-                    yield from self._stop(f"the first records of {topic} were removed, up to {bounds.first - 1}")
-                    return
-                case OutOfRange():
-                    effects = follower.start()
-            yield from effects
-
-    def _since_s(self, topic: str, records: tuple[Record, ...]) -> float:
-        """Since when these records are on the log at most: since the read before was begun, if that had all."""
-        since_s = self._read_s.get(topic, -inf)
-        has_all = len(records) < READ_MAX // 2 and sum(len(each.payload) for each in records) < READ_BYTES
-        self._read_s[topic] = self._begun_s.get(topic, -inf) if has_all else -inf
-        return since_s
-
-    def _is_gap(self, topic: str, first: int) -> bool:
-        """Whether records are missing. A topic of the service's own may be read from what is left of it."""
-        place = self._places.get(topic)
-        if place is None:
-            return first > ORIGIN and dict(self._settings.topics)[topic] is not None
-        return first > place.next
+        news, effects = self._sources.handle(message, self._places)
+        match news:
+            case Outdated(why=why):
+                yield from self._rebuild(why)
+            case Gap(problem=problem):
+                yield from self._stop(problem)
+        yield from effects
 
     # A batch: its rows are loaded, it is folded, its commands are sent, and it is saved.
 
     def _work(self) -> Iterator[Effect]:
         if self._request is not None or self._problem or self._folded is not None or self._is_standby:
             return
-        if self._waiting:
-            batch = self._waiting[0].batch
+        if self._sources.waiting:
+            batch = self._sources.waiting[0].batch
             keys = {
                 table: [key for key in wanted if key not in self._cache.get(table, {})]
                 for table, wanted in batch.keys().items()
@@ -289,11 +216,8 @@ class Projector:
                 yield from self._ask(LoadFold({table: wanted for table, wanted in keys.items() if wanted}))
             else:
                 yield from self._fold({}, Loaded(self._mark, {}))
-        elif not self._is_live and self._followers and self._settings.row is not None and self._has_all():
+        elif not self._is_live and self._settings.row is not None and self._sources.have_all:
             yield from self._ask(PublishFold())
-
-    def _has_all(self) -> bool:
-        return all(each.caught_up for each in self._followers.values())
 
     def _fold(self, keys: Mapping[str, Iterable[str]], loaded: Loaded) -> Iterator[Effect]:
         if loaded.mark != self._mark:
@@ -303,61 +227,29 @@ class Projector:
             found, cache = loaded.rows.get(table, {}), self._cache.setdefault(table, {})
             for key in wanted:
                 cache[key] = found.get(key, ())
-        its, since_s = self._waiting[0].batch.fold(self._cache), self._waiting[0].since_s
+        its, since_s = self._sources.waiting[0].batch.fold(self._cache), self._sources.waiting[0].since_s
         self._folded = its
-        for recorded, ask in its.asks:
-            unique = command_id(self._settings.name, its.topic, recorded, ask)
-            command = EntityCommand(
-                key=ask.key, command_id=unique, command=sealed(ask.command), is_final=True, searched=0
-            )
-            self._asks[unique] = AskEntity(ask.entity, command, since_s)
+        self._asks.add(its, since_s)
         yield from self._send()
 
     def _send(self) -> Iterator[Effect]:
-        """Send the next commands, or save what they were part of."""
-        for unique, effect in self._asks.items():
-            if len(self._asking) >= ASKING_MAX:
-                break
-            if unique not in self._asking and unique not in self._later:
-                self._asking.add(unique)
-                yield effect
+        """Send the first commands of the batch; it is saved at once if there are none."""
+        yield from self._asks.send()
+        yield from self._save()
+
+    def _save(self) -> Iterator[Effect]:
+        """Save the batch, once its commands are answered."""
         its = self._folded
-        if not self._asks and its is not None and self._request is None:
-            follower = self._followers[its.topic]
-            places = {**self._places, its.topic: Place(follower.log_id, its.following)}
-            if its.following == self._places.get(its.topic, Place("", -1)).next:
-                yield from self._saved(self._mark)  # nothing was read
-            else:
-                yield from self._ask(SaveFold(self._mark, marks.written(places), its.rows))
-
-    def _heard(self, message: Input) -> Iterator[Effect]:
-        match message:
-            case Done(AskEntity(command=command), EntityOutcome() as outcome) if command.command_id in self._asking:
-                self._asking.discard(command.command_id)
-                if outcome.problem and not outcome.refused:
-                    yield from self._ask_later(command, outcome.problem)
-                    return
-                if outcome.refused:
-                    self._refused += 1
-                    yield note("reaction.refused", name=self._settings.name, key=command.key, why=outcome.problem)
-                del self._asks[command.command_id]
-                yield from self._send()
-            case Failed(AskEntity(command=command), error) if command.command_id in self._asking:
-                self._asking.discard(command.command_id)
-                yield from self._ask_later(command, str(error))
-            case Tick("asks"):
-                self._later.clear()
-                yield from self._send()
-
-    def _ask_later(self, command: EntityCommand, problem: str) -> Iterator[Effect]:
-        self._later.append(command.command_id)
-        self._attempt += 1
-        level = "warning" if self._attempt == 1 else "debug"
-        yield note("reaction.delayed", level, name=self._settings.name, key=command.key, problem=problem)
-        yield After("asks", AGAIN.delay_s(self._attempt, self._rng))
+        if self._asks or its is None or self._request is not None:
+            return
+        places = {**self._places, its.topic: Place(self._sources.log_id(its.topic), its.following)}
+        if its.following == self._places.get(its.topic, Place("", -1)).next:
+            yield from self._saved(self._mark)  # nothing was read
+        else:
+            yield from self._ask(SaveFold(self._mark, marks.written(places), its.rows))
 
     def _saved(self, mark: str) -> Iterator[Effect]:
-        its, waiting = self._folded, self._waiting.popleft()
+        its, waiting = self._folded, self._sources.waiting.popleft()
         assert its is not None
         self._mark, self._places, self._folded, self._attempt = mark, marks.read(mark), None, 0
         its.remember(self._cache)
@@ -386,19 +278,12 @@ class Projector:
     def _word(self) -> str:
         if self._problem or self._is_standby:
             return "stopped" if self._problem else "standby"
-        return "building" if self._is_new else "live" if self._followers and self._has_all() else "reading"
+        return "building" if self._is_new else "live" if self._sources.have_all else "reading"
 
     def _state(self) -> FoldState:
         read = ((topic, self._places.get(topic, Place("", 0))) for topic, _ in self._settings.topics)
         places = tuple(FoldPlace(topic=topic, log_id=at.log_id, next=at.next) for topic, at in read)
-        delayed = [f"{self._asks[each].command.key}: not answered" for each in self._later if each in self._asks]
         return FoldState(
             places=places, problem=self._problem, standby=self._is_standby, is_live=not self._is_new,
-            active=len(self._asks), refused=self._refused, troubles=tuple(delayed[:20]),
+            active=len(self._asks), refused=self._asks.refused, troubles=self._asks.troubles,
         )  # fmt: skip
-
-
-def command_id(name: str, topic: str, recorded: Recorded, ask: Ask) -> str:
-    """The id of the command that an event leads to: the same whenever it is sent."""
-    where = f"{name}\0{topic}\0{recorded.offset}\0{recorded.place}\0{ask.name}"
-    return sha256(where.encode()).hexdigest()[:40]

@@ -15,7 +15,7 @@ from callboard.board.entities.replay.whole_topic import whole_topic
 from callboard.door.actors import projections as projections_door
 from callboard.door.actors.entities import entity_name
 from callboard.door.limits import OFFSET_MAX
-from callboard.door.rules import Rule, checked, optional, text, whole
+from callboard.door.rules import Rule, checked, optional, whole
 from callboard.errors import ConfigError, RequestRefused, SchemaTooNew, Undecodable
 from callboard.messages.entities.entity_messages import DeclaredEvent, EntityCommitMessage
 from callboard.messages.entities.sealing import opened
@@ -25,7 +25,7 @@ from callboard.messages.record import Record
 from callboard.messages.topics import entity_topic
 
 ARGUMENTS: dict[str, Rule] = {
-    "key": text(projections_door.ROW_KEY_CHARS_MAX, least=1),
+    "key": projections_door.row_key,
     "start": whole(0, OFFSET_MAX),
     "to": optional(whole(0, OFFSET_MAX)),
 }

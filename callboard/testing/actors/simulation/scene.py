@@ -6,24 +6,22 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from math import inf
 from random import Random
-from typing import Any, NamedTuple, cast
+from typing import NamedTuple
 
 from callboard.actors.core.agent import AgentSpec
 from callboard.actors.entities import roles
 from callboard.actors.entities.entity import Entity
 from callboard.actors.entities.processes.process import Ask, At
 from callboard.actors.entities.projections import ProjectorSettings
-from callboard.actors.entities.projections.projection import Recorded
-from callboard.actors.entities.projections.projector import command_id
-from callboard.actors.entities.projections.table_rows import ROWS, Columns
 from callboard.actors.runtime.simulated.simulated import Simulation
 from callboard.errors import AgentFailed, NotAnswered, RequestRefused
-from callboard.messages.entities.entity_mail import EntityCommand, EntityCommands, EntityOutcome, EntityQuery
-from callboard.messages.entities.sealing import opened, sealed
+from callboard.messages.entities.entity_mail import EntityCommand, EntityCommands, EntityOutcome
+from callboard.messages.entities.sealing import sealed
 from callboard.messages.event import Event
 from callboard.messages.record import Record
 from callboard.testing.actors.rehearsal import shown
 from callboard.testing.actors.simulation.history import History
+from callboard.testing.actors.simulation.judge import CALM_S, Judge
 from callboard.testing.actors.simulation.services import Services
 from callboard.testing.actors.simulation.view import View
 from callboard.testing.actors.story import Command
@@ -46,9 +44,6 @@ PAUSE_S = 1.0
 
 NOTICE_S = 30.0
 """After this time, every service knows that the log was replaced."""
-
-CALM_S = 300.0
-"""In this time, without faults, every command is answered."""
 
 SETTLE_S = 5.0
 """Between two looks whether processes have nothing to do any more."""
@@ -106,7 +101,9 @@ class Scene:
         self._histories: dict[type[Entity], History] = {}
         self._forget()
         self._follows = follows
-        self._view = View(self._histories, self._records, {its.of: self._rows(its) for its in follows if its.row})
+        self._judge = Judge(self._services, topics, self._histories, self._records)
+        rows = {its.of: self._judge.rows(its) for its in follows if its.row}
+        self._view = View(self._histories, self._records, rows)
 
     async def play(self, commands: Iterable[Command]) -> None:
         """Play it all. Raises ``AssertionError`` if anything is wrong."""
@@ -145,9 +142,9 @@ class Scene:
         self._look()
         for answer in self._answers:
             self._check(answer)
-        await self._compare()
+        await self._judge.compare_states((answer.entity, answer.its.key) for answer in self._answers)
         for settings in self._follows:
-            await self._compare_rows(settings)
+            self._judge.compare_rows(settings)
         self._view.ended = True
         self._invariant(self._view)
 
@@ -254,54 +251,6 @@ class Scene:
         wanted = outcome.code if outcome.refused else ()
         what = f"{name} was answered with {wanted!r}, but version {outcome.version} led to {decided[0]!r}"
         assert wanted in decided, what
-
-    async def _compare(self) -> None:
-        """Raises ``AssertionError`` unless all services have the state of the log."""
-        for entity, hosts in self._services.keepers.items():
-            known, records = self._histories[entity].states(), self._records[self._topics[entity]]
-            for key in dict.fromkeys(command.its.key for command in self._answers if command.entity is entity):
-                query = EntityQuery(key=key, after=records[-1].offset if records else -1)
-                for number, host in enumerate(hosts, 1):
-                    assert host.agent is not None
-                    answer = await host.agent.ask(roles.KEEPER, query, CALM_S)
-                    state = opened(answer.state) if answer.state else None
-                    what = f"service {number} has {key!r} as {shown(state)}, the log as {shown(known.get(key))}"
-                    assert state == known.get(key), what
-
-    def _rows(self, settings: ProjectorSettings) -> Callable[[], dict[str, Event]]:
-        """What tells the rows of a projection now."""
-        assert settings.row is not None
-        columns = Columns(settings.row)
-        return lambda: {
-            key: columns.loaded(row) for key, row in self._services.stores[settings.name].rows(ROWS).items()
-        }
-
-    async def _compare_rows(self, settings: ProjectorSettings) -> None:
-        """Raises ``AssertionError`` unless the rows are those that the events lead to, and all commands were sent."""
-        sources = [self._histories[entity] for _, entity in settings.topics if entity is not None]
-        of: Any = settings.of()
-        if settings.row is None:
-            for recorded in (each for its in sources for each in its.recorded):
-                for ask in of.react(recorded):
-                    self._check_ask(settings, recorded, ask)
-            return
-        if len(settings.topics) > 1 or not sources:
-            return  # the rows may depend on the order in which the topics were read
-        rows: dict[str, Event] = {}
-        for recorded in sources[0].recorded:
-            for key in dict.fromkeys(of.keys(recorded)):
-                if (row := of.evolve(key, rows.pop(key, None), recorded)) is not None:
-                    rows[key] = row
-        stored = self._rows(settings)()
-        wrong = next((key for key in rows.keys() | stored.keys() if rows.get(key) != stored.get(key)), None)
-        if wrong is not None:
-            told = f"{shown(stored.get(wrong))}, and its events lead to {shown(rows.get(wrong))}"
-            raise AssertionError(f"the row {wrong!r} of {settings.of.__name__} is {told}")
-
-    def _check_ask(self, settings: ProjectorSettings, recorded: Recorded, ask: Ask) -> None:
-        target, topic = self._histories[ask.entity], self._topics[cast("type[Entity]", recorded.source)]
-        unique = command_id(settings.name, topic, recorded, ask)
-        assert unique in target.made, f"{settings.of.__name__} did not send {shown(ask.command)} to {ask.key!r}"
 
     def _note(self, line: str) -> None:
         self.told.append(f"{self._simulation.loop.time():9.3f} {line}")

@@ -3,7 +3,7 @@
 import asyncio
 import dataclasses
 from collections import Counter
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from functools import partial
 from random import Random
 
@@ -93,7 +93,7 @@ class Services:
             for number in range(1, PROJECTORS + 1):
                 self._projector(its, number)
         for number, spec in enumerate(agents, 1):
-            self._host(f"agent {number}, {spec.name}", spec)
+            self._host(f"agent {number}, {spec.name}", spec, topics=spec.topics)
         self._running: list[asyncio.Future[None]] = []
         self._away: set[asyncio.Future[None]] = set()
 
@@ -180,12 +180,15 @@ class Services:
             raise NotAnswered("it is not running; nothing is wrong")
         return agent
 
-    def _host(self, name: str, spec: AgentSpec, store: SimulatedStore | None = None, number: int = 1) -> Host:
+    def _host(
+        self, name: str, spec: AgentSpec, store: SimulatedStore | None = None, number: int = 1,
+        topics: Collection[str] | None = None,
+    ) -> Host:  # fmt: skip
         def strike(fault: Fault) -> bool:
             return host.strike(self._rng.choice(spec.actors).role, fault)
 
         async def world() -> World:
-            its: World = LogWorld(self._log, effects=spec.effects)
+            its: World = LogWorld(self._log, topics=topics, effects=spec.effects)
             if spec.world is not of_the_board:
                 its = await spec.world()
             its = FoldWorld(

@@ -3,7 +3,7 @@
 import asyncio
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from structlog.testing import capture_logs
 
@@ -72,47 +72,52 @@ def simulate(
         ConfigError: wrong arguments, or it is called from a coroutine.
         AssertionError: a rule or the invariant is broken. The message has the seed, and what led to it.
     """
+    cast = _cast(entities=entities, projections=projections, reactions=reactions, agents=agents)
+    checked(ConfigError, {"story": function, "invariant": function}, {"story": story, "invariant": invariant})
+    if _is_in_loop():
+        raise ConfigError("simulate() has an event loop of its own; call it from a function that is not asynchronous")
+    if cast.topics and not any(True for each in chosen(seeds, seed) for _ in told(story, each, cast.topics)):
+        raise ConfigError("the story has no command in any seed; let it yield some: yield Account, 'alice', Deposit()")
+    count = Counter[str]()
+    for each in chosen(seeds, seed):
+        count += _run(each, cast, story, invariant)
+    return count
+
+
+class Cast(NamedTuple):
+    """Who takes part: classes of entities with their topics, agents, and the settings of projections and reactions."""
+
+    topics: Mapping[type[Entity], str]
+    agents: Sequence[AgentSpec]
+    follows: Sequence[ProjectorSettings]
+
+
+def _cast(**given: Any) -> Cast:
     rules = {
         "entities": several(_entity, MANY),
         "projections": several(lambda each: projections_door.projection(each, PREFIX), MANY),
         "reactions": several(lambda each: projections_door.reaction(each, PREFIX), MANY),
         "agents": several(lambda each: door.agent(each, PREFIX), MANY),
-        "story": function, "invariant": function,
-    }  # fmt: skip
-    given = {
-        "entities": entities, "projections": projections, "reactions": reactions, "agents": agents, "story": story,
-        "invariant": invariant,
-    }  # fmt: skip
+    }
     its = checked(ConfigError, rules, given)
     topics = {entity: entity_topic(entity_name(entity)) for entity in its["entities"]}
-    if _is_in_loop():
-        raise ConfigError("simulate() has an event loop of its own; call it from a function that is not asynchronous")
-    if not (its["entities"] or its["agents"]):
+    if not (topics or its["agents"]):
         raise ConfigError("there is nothing to simulate; give entities=[Account], with a story, or agents=[...]")
-    follows = (*its["projections"], *its["reactions"])
-    for settings in follows:
+    cast = Cast(topics, its["agents"], (*its["projections"], *its["reactions"]))
+    for settings in cast.follows:
         fold_of(settings)
         if missing := [topic for topic, entity in settings.topics if entity not in topics]:
-            raise ConfigError(
-                f"{settings.of.__name__} has the source {missing[0]}, which this simulation has not; add it"
-            )
-    if topics and not any(True for each in chosen(seeds, seed) for _ in told(story, each, topics)):
-        raise ConfigError("the story has no command in any seed; let it yield some: yield Account, 'alice', Deposit()")
-    count = Counter[str]()
-    for each in chosen(seeds, seed):
-        count += _run(each, topics, its["agents"], follows, story, invariant)
-    return count
+            what = f"{settings.of.__name__} has the source {missing[0]}"
+            raise ConfigError(f"{what}, which this simulation has not; add it")
+    return cast
 
 
-def _run(
-    seed: int, topics: Mapping[type[Entity], str], agents: Sequence[AgentSpec],
-    follows: Sequence[ProjectorSettings], story: Story, invariant: Callable[[View], None],
-) -> Counter[str]:  # fmt: skip
+def _run(seed: int, cast: Cast, story: Story, invariant: Callable[[View], None]) -> Counter[str]:
     with capture_logs() as logged, Simulation(seed) as simulation:
         simulation.loop.allow(TURNS_MAX)
-        scene = Scene(simulation, topics, agents, follows, invariant)
+        scene = Scene(simulation, cast.topics, cast.agents, cast.follows, invariant)
         try:
-            simulation.run(scene.play(told(story, seed, topics)))
+            simulation.run(scene.play(told(story, seed, cast.topics)))
             crashes = [line["traceback"] for line in logged if line["event"] == "actor.crashed"]
             assert not crashes, f"an actor crashed: {crashes[0]}"
         except ConfigError:  # of the story

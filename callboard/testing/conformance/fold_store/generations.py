@@ -151,6 +151,22 @@ async def check_rows_are_rebuilt_beside_the_old_ones(harness: FoldStoreHarness) 
         assert len(await relations()) == len(before)
 
 
+async def check_a_reader_has_the_published_rows_while_others_are_made(harness: FoldStoreHarness) -> None:
+    """And the new ones as soon as these are published."""
+    async with stores(harness, FOLD, replace(FOLD, shown=True), replace(FOLD, shown=True)) as [store, reader, early]:
+        await store.save("", "1", some([1]))
+        assert await all_rows(early) == ("1", some([1])[ROWS])
+        await store.publish()
+        await store.rebuild()
+        await store.save("", "2", some([2]))
+        for each in (reader, early):
+            assert await all_rows(each) == ("1", some([1])[ROWS])
+            assert (await each.load({ROWS: ["k000001", "k000002"]})).rows == some([1])
+        await store.publish()
+        for each in (reader, early):
+            assert await all_rows(each) == ("2", some([2])[ROWS])
+
+
 async def check_a_store_goes_on_when_its_rows_were_replaced(harness: FoldStoreHarness) -> None:
     """By another one, which built them anew: its next call tells their mark, and a save on the old one is refused."""
     async with stores(harness, FOLD, FOLD) as [store, another]:

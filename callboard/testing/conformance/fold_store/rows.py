@@ -22,8 +22,10 @@ KEYS = (
     "日本",
     "😀",
     "NULL",
-    "x" * 1000,
+    "x" * 2000,
+    "".join(chr(0x4E00 + number * 7919 % 20000) for number in range(666)),
 )
+"""The last one has 1,998 bytes that cannot be compressed."""
 
 
 async def check_a_new_store_is_empty(harness: FoldStoreHarness) -> None:

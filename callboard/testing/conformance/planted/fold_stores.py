@@ -124,6 +124,13 @@ class RebuildsInPlace(SqliteFolds):
         super().clear(super().load({}).mark)
 
 
+class ReadsWhatIsBeingMade(SqliteFolds):
+    """Half of the rows, for those who read."""
+
+    def __init__(self, path: str, fold: Fold) -> None:
+        super().__init__(path, replace(fold, shown=False))
+
+
 class KeepsOldTables(SqliteFolds):
     """The database grows with every version."""
 

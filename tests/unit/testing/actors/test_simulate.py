@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
 from random import Random
 from typing import Any
 
@@ -173,6 +174,20 @@ def test_agents_are_simulated_beside_each_other() -> None:
 
 def test_a_fault_of_an_agent_is_found() -> None:
     assert "a gap" in found(agents=[agent(hasty=True)], invariant=no_gap)
+
+
+class Idle:
+    def __init__(self, settings: None, rng: Random) -> None:
+        """Has nothing to do."""
+
+    def receive(self, message: Input, origin: Origin, now: Moment) -> Iterable[Effect]:
+        return (Stopped(),) if isinstance(message, Stopping) else ()
+
+
+def test_an_agent_writes_only_its_own_topics_as_on_a_board() -> None:
+    stranger = replace(agent(hasty=False), topics=("simulated.other",))
+    owner = AgentSpec("owner", (ActorSpec("owner", Idle, None),), topics=(TOPIC,))
+    assert "not all numbers" in found(agents=[stranger, owner], invariant=no_gap, seeds=1)
 
 
 @event("test_simulate.other", version=1)
