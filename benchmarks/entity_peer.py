@@ -34,12 +34,12 @@ class Peer:
     """
 
     def __init__(self, environment: dict[str, str]) -> None:
-        self._environment = {"AGGREGATE_CACHE_MAXSIZE": "2000", "AGGREGATE_CACHE_FASTFORWARD": "n", **environment}
+        self.environment = {"AGGREGATE_CACHE_MAXSIZE": "2000", "AGGREGATE_CACHE_FASTFORWARD": "n", **environment}
 
     def commands(self, callers: int, seconds: float) -> float:
         """Commands a second."""
         ready = Barrier(callers)
-        with closing(Application[UUID](env=self._environment)) as application:
+        with closing(Application[UUID](env=self.environment)) as application:
 
             def caller(_: int) -> tuple[int, float, float]:
                 application.save(notebook := Notebook())

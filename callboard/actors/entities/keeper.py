@@ -30,6 +30,7 @@ from callboard.actors.core.follower import (
     OutOfRange,
     Positioned,
     Replaced,
+    StartPolicy,
     from_first,
     from_offset,
 )
@@ -130,11 +131,13 @@ class Keeper:
         self._queries: list[tuple[Origin, EntityQuery]] = []
         self._questions: list[tuple[Origin, FoldQuery]] = []
         self._is_stopping = False
+        self._begun = 0
         self._announcer = FoldAnnouncer(Announced(settings.announce, *settings.names), rng)
         self._begin()
 
     def _begin(self, mark: str = "") -> None:
-        self._follower = Follower(self._settings.topic, from_first(), self._rng, report=True)
+        self._begun += 1
+        self._follower = self._follow_from(from_first())
         self._shelf = Shelf(self._settings, self._rng, mark)
         self._table = self._shelf.table
         self._conductor = Conductor(self._settings.topic, self._rng) if self._settings.runs else None
@@ -147,6 +150,10 @@ class Keeper:
         self._records: tuple[NewRecord, ...] = ()
         self._own: dict[bytes, Open] = {}  # what is appended, by its bytes
         self._landed = -1  # the last offset of what was appended
+
+    def _follow_from(self, policy: StartPolicy) -> Follower:
+        """A follower with an owner of its own: an answer to the one before it is none to this one."""
+        return Follower(self._settings.topic, policy, self._rng, owner=str(self._begun), report=True)
 
     def receive(self, message: Input, origin: Origin, now: Moment) -> Iterable[Effect]:
         """Handle one input."""
@@ -223,7 +230,7 @@ class Keeper:
             case Opened(place=place):
                 self._has_snapshot, self._next = place is not None, place.next if place else 0
                 policy = from_first() if place is None else from_offset(place.next, place.log_id)
-                self._follower = Follower(self._settings.topic, policy, self._rng, report=True)
+                self._follower = self._follow_from(policy)
                 yield from self._follower.start()
                 if place is not None and self._conductor is not None:
                     yield from self._shelf.find_active()

@@ -90,13 +90,14 @@ class Projector:
         self._settings, self._rng = settings, rng
         self._queries: list[tuple[Origin, FoldQuery]] = []
         self._attempt = 0
-        self._refused = 0
+        self._refused = self._begun = 0
         self._missing = {topic for topic, entity in settings.topics if entity is not None}
         kind = "reaction" if settings.row is None else "projection"
         self._announcer = FoldAnnouncer(Announced(settings.announce, kind, settings.name, settings.instance), rng)
         self._begin()
 
     def _begin(self) -> None:
+        self._begun += 1
         self._mark = ""
         self._places: dict[str, Place] = {}
         self._followers: dict[str, Follower] = {}
@@ -212,7 +213,9 @@ class Projector:
         for topic, _ in self._settings.topics:
             place = self._places.get(topic)
             policy = from_first() if place is None else from_offset(place.next, place.log_id)
-            self._followers[topic] = Follower(topic, policy, self._rng, owner=topic, report=True, max_records=READ_MAX)
+            self._followers[topic] = Follower(
+                topic, policy, self._rng, owner=f"{self._begun} {topic}", report=True, max_records=READ_MAX
+            )
             yield from self._followers[topic].start()
 
     def _stand_by(self, mark: str) -> Iterator[Effect]:
@@ -236,7 +239,7 @@ class Projector:
     def _follow(self, message: Input) -> Iterator[Effect]:
         owner = message.effect.owner if isinstance(message, Done | Failed) else ""
         for topic, follower in self._followers.items():
-            if isinstance(message, Done | Failed) and owner != topic:
+            if isinstance(message, Done | Failed) and owner != f"{self._begun} {topic}":  # of one before it
                 continue
             news, effects = follower.handle(message)
             match news:
