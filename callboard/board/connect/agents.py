@@ -159,7 +159,7 @@ class Agents:
     async def _start_fold(self, name: str, actors: tuple[ActorSpec, ...], place: "FoldPlaceOf") -> Agent:
         from callboard.board.connect.folds import open_world as open_fold_world
 
-        world: Callable[[], Awaitable[World]] = partial(open_fold_world, self._resources.settings, place)
+        world: Callable[[], Awaitable[World]] = partial(open_fold_world, self._resources.settings, place, Agents)
         if self._runtime == "embedded":
             world = partial(self._fold_world, place)
         agent = await start_agent(

@@ -9,7 +9,7 @@ from callboard.actors.core.agent import Agent
 from callboard.actors.entities import roles
 from callboard.actors.entities.entity import Entity
 from callboard.board.context import BoardContext
-from callboard.door import entities as door
+from callboard.door.actors import entities as door
 from callboard.errors import (
     CallboardError,
     CommandRefused,

@@ -9,7 +9,7 @@ from callboard.actors.entities.projections import PROJECTOR, ProjectorSettings
 from callboard.actors.entities.projections.table_rows import ROWS, Columns, fold_of
 from callboard.backends.fold_stores import open_fold_store
 from callboard.board.context import BoardContext
-from callboard.door import projections as door
+from callboard.door.actors import projections as door
 from callboard.errors import NotAnswered, RequestRefused
 from callboard.messages.entities.entity_mail import FoldQuery, FoldRebuild, FoldState
 from callboard.messages.event import Event

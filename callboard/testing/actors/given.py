@@ -6,7 +6,7 @@ from typing import Any, Self
 
 from callboard.actors.entities.entity import Deleted, Entity
 from callboard.actors.entities.processes.process import Task
-from callboard.door import entities as door
+from callboard.door.actors import entities as door
 from callboard.door.rules import Unfit, checked, instance_of, several
 from callboard.errors import ConfigError
 from callboard.messages.event import Event

@@ -10,8 +10,8 @@ from callboard.actors.entities.projections.batch import Batch, Cache, Folded
 from callboard.actors.entities.projections.projection import Projection, Reaction
 from callboard.actors.entities.projections.settings import ProjectorSettings
 from callboard.actors.entities.projections.table_rows import ROWS, Columns
-from callboard.door import entities as entities_door
-from callboard.door import projections as door
+from callboard.door.actors import entities as entities_door
+from callboard.door.actors import projections as door
 from callboard.errors import ConfigError
 from callboard.messages.entities.entity_messages import EntityCommitMessage
 from callboard.messages.entities.sealing import sealed

@@ -11,7 +11,7 @@ from callboard.actors.entities.entity_table import EntityTable
 from callboard.actors.entities.held import FAULTS, Held
 from callboard.actors.entities.processes.process import Task
 from callboard.actors.entities.processes.tasks import todo
-from callboard.door.entities import entity_name
+from callboard.door.actors.entities import entity_name
 from callboard.errors import CallboardError, CommandRefused
 from callboard.messages.codec import decode, encode
 from callboard.messages.declared.upcasting import newest

@@ -12,8 +12,8 @@ from callboard.board.context import BoardContext
 from callboard.board.entities.replay.replayed import Replayed, unknown_key
 from callboard.board.entities.replay.rows import replayed_rows
 from callboard.board.entities.replay.whole_topic import whole_topic
-from callboard.door import projections as projections_door
-from callboard.door.entities import entity_name
+from callboard.door.actors import projections as projections_door
+from callboard.door.actors.entities import entity_name
 from callboard.door.limits import OFFSET_MAX
 from callboard.door.rules import Rule, checked, optional, text, whole
 from callboard.errors import ConfigError, RequestRefused, SchemaTooNew, Undecodable

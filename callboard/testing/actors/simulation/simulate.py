@@ -13,10 +13,10 @@ from callboard.actors.entities.projections import ProjectorSettings
 from callboard.actors.entities.projections.projection import Projection, Reaction
 from callboard.actors.entities.projections.table_rows import fold_of
 from callboard.actors.runtime.simulated.simulated import Simulation
-from callboard.door import agents as door
-from callboard.door import projections as projections_door
+from callboard.door.actors import agents as door
+from callboard.door.actors import projections as projections_door
+from callboard.door.actors.entities import entity_name
 from callboard.door.boards import function
-from callboard.door.entities import entity_name
 from callboard.door.rules import checked, several
 from callboard.errors import ConfigError
 from callboard.messages.topics import PREFIX, entity_topic

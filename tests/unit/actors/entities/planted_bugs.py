@@ -25,11 +25,12 @@ def answers_before_it_is_read_back(monkeypatch: pytest.MonkeyPatch) -> None:
     work = Keeper._work
 
     def impatient(self: Keeper, now: Moment) -> Iterator[Effect]:
-        if self._landed >= 0:
-            for its in self._appending:
+        commands = self._commands
+        if commands.landed >= 0:
+            for its in commands._appending:
                 if its.decided and its.decided.commit:
-                    yield from self._answer(its, its.decided.outcome)
-            self._clear()
+                    yield from commands._answer(its, its.decided.outcome)
+            commands._clear()
         yield from work(self, now)
 
     monkeypatch.setattr(Keeper, "_work", impatient)

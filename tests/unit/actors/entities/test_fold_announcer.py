@@ -25,7 +25,7 @@ from callboard.actors.entities.keeper import Keeper
 from callboard.actors.entities.projections.projector import Projector
 from callboard.actors.entities.projections.settings import ProjectorSettings
 from callboard.actors.entities.settings import EntitySettings
-from callboard.door.projections import projection, reaction
+from callboard.door.actors.projections import projection, reaction
 from callboard.errors import LogUnavailable
 from callboard.messages.entities.entity_mail import FoldState
 from callboard.messages.entities.entity_messages import FoldAnnouncementMessage
