@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from callboard.actors.entities.command_queue import DECISIONS_MAX
 from callboard.actors.entities.entity import Entity
 from callboard.actors.entities.held import LAST, WITHIN
-from callboard.actors.entities.keeper import DECISIONS_MAX
 from callboard.actors.entities.processes.conductor import AGAIN, ASKING_MAX, LOOK_S, TAKEOVER_S
 from callboard.actors.entities.processes.tasks import TASKS_MAX
 from callboard.actors.entities.projections import projector
@@ -72,7 +72,7 @@ def test_the_bonus_of_the_document_is_given_once(newcomer: Terminal) -> None:
 
 def test_the_tests_of_the_document_pass(newcomer: Terminal) -> None:
     write(newcomer, "transfers.py", "balances.py", "bonus.py", "test_bank.py", "test_survival.py", "test_transfers.py")
-    assert "5 passed" in run(newcomer, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--basetemp=tmp")
+    assert "6 passed" in run(newcomer, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--basetemp=tmp")
 
 
 @pytest.mark.parametrize(
