@@ -42,6 +42,7 @@ async def end_of(transfers: Entities[Transfers], key: str) -> str:
     return (await state_when(transfers, key, lambda its: its.step in ("done", "refused"))).step
 
 
+@pytest.mark.proves("A20")
 @on_a_loop
 async def test_tasks_and_times_that_came_while_nobody_ran_are_carried_out_after_the_start(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -59,6 +60,7 @@ async def test_tasks_and_times_that_came_while_nobody_ran_are_carried_out_after_
         assert (shelf.pieces, shelf.free) == (9, 9)
 
 
+@pytest.mark.proves("A19")
 @on_a_loop
 async def test_another_service_goes_on_with_what_one_has_begun(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(entity_fold, "TAKEOVER_S", 0.1)
@@ -72,6 +74,7 @@ async def test_another_service_goes_on_with_what_one_has_begun(tmp_path: Path, m
         assert (await second.entities(Account).get("bob")).state == Account(cents=5)
 
 
+@pytest.mark.proves("A18")
 @on_a_loop
 async def test_a_refused_task_stays_refused_whoever_sends_it_again(tmp_path: Path) -> None:
     async with Callboard("sqlite:///./board", base=tmp_path) as board:
@@ -102,6 +105,7 @@ def forget_soon(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(held, "LAST", 2)
 
 
+@pytest.mark.proves("A17")
 @pytest.mark.parametrize(("cents", "refused"), [(-3, False), (-300, True)])
 @on_a_loop
 async def test_a_task_of_long_ago_is_not_carried_out_again(
@@ -123,6 +127,7 @@ async def test_a_task_of_long_ago_is_not_carried_out_again(
         assert new.version == before.version + 1
 
 
+@pytest.mark.proves("A17")
 @on_a_loop
 async def test_a_task_that_may_have_been_trimmed_is_not_carried_out(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -140,6 +145,7 @@ async def test_a_task_that_may_have_been_trimmed_is_not_carried_out(
         assert (await accounts.get("alice")).version == done.version
 
 
+@pytest.mark.proves("A28")
 @on_a_loop
 async def test_all_of_it_runs_in_processes_too(tmp_path: Path) -> None:
     into: Any = "sqlite:./read.db"
