@@ -12,7 +12,7 @@ from callboard.actors.entities.entity import Entity
 from callboard.actors.entities.held import LAST, WITHIN
 from callboard.actors.entities.processes.conductor import AGAIN, ASKING_MAX, LOOK_S, TAKEOVER_S
 from callboard.actors.entities.processes.tasks import TASKS_MAX
-from callboard.actors.entities.projections import projector
+from callboard.actors.entities.projections.projector import STANDBY_S
 from callboard.actors.entities.settings import HELD_MAX, EntitySettings
 from callboard.testing.actors.simulation.scene import SOON_S
 from callboard.testing.actors.simulation.services import PROJECTORS, SERVICES
@@ -86,8 +86,7 @@ def test_the_tests_of_the_document_pass(newcomer: Terminal) -> None:
         f"looked at every {LOOK_S:g} s at least",
         f"sent again, at most {AGAIN.max_s:g} s apart",
         f"at most {TASKS_MAX:,} tasks, and a service sends at most {ASKING_MAX} commands of a class at once",
-        f"The others look every {projector.STANDBY_S:g} s",
-        f"side by side, at most {projector.ASKING_MAX} at once",
+        f"The others look every {STANDBY_S:g} s",
         f"{ {3: 'Three'}[SERVICES] } services keep the entities",
         f"{ {2: 'two'}[PROJECTORS] } make the projections",
         f"within { {3 * 3600.0: 'three hours'}[SOON_S] }",
