@@ -11,6 +11,7 @@ SEEDS, BLOCKS = 10, 6
 PATIENCE = 200
 
 
+@pytest.mark.proves("A14", "A17", "A19", "A21", "A27")
 @pytest.mark.parametrize("block", range(BLOCKS))
 @pytest.mark.parametrize("world", ["bank", "stock"])
 def test_no_fault_breaks_the_invariants_of_an_example(world: str, block: int) -> None:
@@ -18,11 +19,13 @@ def test_no_fault_breaks_the_invariants_of_an_example(world: str, block: int) ->
         assert not told(world, seed)
 
 
+@pytest.mark.proves("A30")
 def test_stores_are_away_and_set_back_among_other_faults() -> None:
     count = counted("bank", 40)
     assert all(count[each] for each in ("store away", "store set back", "log replaced", "lost", "suspended")), count
 
 
+@pytest.mark.proves("A18", "A25", "A30")
 @pytest.mark.parametrize("bug", BUGS, ids=lambda bug: bug.__name__)
 def test_a_planted_bug_is_found(bug: Callable[[pytest.MonkeyPatch], None], monkeypatch: pytest.MonkeyPatch) -> None:
     bug(monkeypatch)

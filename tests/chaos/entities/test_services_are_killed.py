@@ -120,6 +120,7 @@ def run(folder: Path, log: str) -> None:
     asyncio.run(judge(log, folder, its))
 
 
+@pytest.mark.proves("A12")
 @pytest.mark.timeout(1800)
 def test_services_are_struck_on_sqlite(tmp_path: Path) -> None:
     run(tmp_path, f"sqlite:///{tmp_path}/log")

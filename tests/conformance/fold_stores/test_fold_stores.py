@@ -11,6 +11,7 @@ from callboard.testing.conformance.fold_store import ALL_CHECKS, Check, verify
 NOT_IN_MEMORY = ("", "ANOTHER", "SQL")
 
 
+@pytest.mark.proves("A21", "A26")
 @pytest.mark.parametrize("check", ALL_CHECKS, ids=lambda check: check.__name__)
 def test_a_store_in_a_sqlite_file_passes_the_suite(check: Check) -> None:
     with sqlite_folds() as harness:

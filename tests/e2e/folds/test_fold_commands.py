@@ -104,6 +104,7 @@ def words(text: str) -> str:
     return " ".join(text.split())
 
 
+@pytest.mark.proves("A29")
 def test_status_doctor_and_metrics_show_how_far_a_service_is(bank: Terminal) -> None:
     with service(bank) as deposit:
         found = folds(bank)
@@ -134,6 +135,7 @@ def test_status_doctor_and_metrics_show_how_far_a_service_is(bank: Terminal) -> 
     assert "callboard_fold" not in bank.out("metrics")
 
 
+@pytest.mark.proves("A29")
 def test_the_history_of_an_entity_a_process_and_a_row_is_shown(bank: Terminal) -> None:
     with service(bank):
         pass

@@ -33,12 +33,14 @@ def told(entity: type[Entity], seed: int, invariant: Callable[[View], None] = la
     return ""
 
 
+@pytest.mark.proves("A2", "A12")
 @pytest.mark.parametrize("block", range(BLOCKS))
 def test_every_command_counts_once_and_all_services_agree(block: int) -> None:
     for seed in range(block * SEEDS, (block + 1) * SEEDS):
         assert not told(Account, seed, never_overdrawn)
 
 
+@pytest.mark.proves("A30")
 def test_all_kinds_of_faults_happen() -> None:
     count = simulate(entities=[Account], story=story, seeds=SEEDS)
     assert count["commands"] == 40 * SEEDS
@@ -47,6 +49,7 @@ def test_all_kinds_of_faults_happen() -> None:
     assert len(count) > len(troubles) + 4, count
 
 
+@pytest.mark.proves("A30")
 @pytest.mark.parametrize("bug", BUGS)
 def test_a_planted_bug_is_found_and_its_seed_fails_in_the_same_way_again(
     bug: Callable[[pytest.MonkeyPatch], None], monkeypatch: pytest.MonkeyPatch

@@ -231,6 +231,7 @@ def told(seed: int) -> Story:
     return story
 
 
+@pytest.mark.proves("A3")
 @pytest.mark.parametrize("seed", range(150))
 def test_each_command_counts_once_and_all_keepers_agree(seed: int) -> None:
     judge(told(seed))

@@ -91,6 +91,7 @@ def commit(payload: DeclaredEvent, key: str = "a", **others: Any) -> Any:
     return new_record(told, record_id="x", time_ns=1, producer="other")
 
 
+@pytest.mark.proves("A2")
 @on_a_loop
 async def test_a_command_is_carried_out_and_its_events_are_on_the_log() -> None:
     async with Callboard("memory:") as board:
@@ -103,6 +104,7 @@ async def test_a_command_is_carried_out_and_its_events_are_on_the_log() -> None:
         assert (found.state, found.version) == (Account(cents=3), 2)
 
 
+@pytest.mark.proves("A6")
 @on_a_loop
 async def test_a_refused_command_changes_nothing_and_tells_the_code_of_the_entity() -> None:
     async with Callboard("memory:") as board:
@@ -134,6 +136,7 @@ async def test_a_command_without_events_is_not_recorded() -> None:
         assert (done.version, done.offset, done.events) == (0, -1, ())
 
 
+@pytest.mark.proves("A8")
 @on_a_loop
 async def test_a_deleted_entity_is_gone_and_a_command_creates_a_new_one() -> None:
     async with Callboard("memory:") as board:
@@ -148,6 +151,7 @@ async def test_a_deleted_entity_is_gone_and_a_command_creates_a_new_one() -> Non
         assert (found.state, found.version) == (Account(cents=7), 3)
 
 
+@pytest.mark.proves("A5")
 @on_a_loop
 async def test_a_repeated_command_counts_once_also_at_once_and_after_a_restart(tmp_path: Path) -> None:
     for _ in range(2):
@@ -160,6 +164,7 @@ async def test_a_repeated_command_counts_once_also_at_once_and_after_a_restart(t
             assert found.state == Account(cents=5)
 
 
+@pytest.mark.proves("A3")
 @on_a_loop
 async def test_two_boards_that_decide_at_once_lose_no_command(tmp_path: Path) -> None:
     async with (
@@ -174,6 +179,7 @@ async def test_two_boards_that_decide_at_once_lose_no_command(tmp_path: Path) ->
             assert (await accounts.get("a", after=last)).state == Account(cents=200)
 
 
+@pytest.mark.proves("A12", "A28")
 @pytest.mark.parametrize("runtime", ["embedded", "processes"])
 @on_a_loop
 async def test_commands_survive_kills_of_their_keeper(tmp_path: Path, runtime: Any) -> None:
@@ -190,6 +196,7 @@ async def test_commands_survive_kills_of_their_keeper(tmp_path: Path, runtime: A
         assert states == [Account(cents=20)] * 5
 
 
+@pytest.mark.proves("A9")
 @pytest.mark.parametrize(
     ("what", "code", "message"),
     [
@@ -220,6 +227,7 @@ async def test_a_bug_of_the_decision_fails_its_command_and_nothing_else(what: st
         assert (await odd.get("a", after=right.offset)).state == Odd(count=1)
 
 
+@pytest.mark.proves("A10")
 @pytest.mark.parametrize(
     ("told", "error", "message"),
     [
@@ -256,6 +264,7 @@ async def test_a_commit_of_a_newer_schema_stops_all_entities() -> None:
             await accounts.get("b", after=offset)
 
 
+@pytest.mark.proves("A4")
 @on_a_loop
 async def test_records_that_are_no_commits_and_commits_of_former_states_do_not_count() -> None:
     async with Callboard("memory:") as board:
@@ -267,6 +276,7 @@ async def test_records_that_are_no_commits_and_commits_of_former_states_do_not_c
         assert (await accounts.get("a", after=last)).state == Account(cents=1)
 
 
+@pytest.mark.proves("A11")
 @on_a_loop
 async def test_a_topic_without_its_first_records_is_told_and_nothing_is_made_up() -> None:
     async with Callboard("memory:") as board:
@@ -278,6 +288,7 @@ async def test_a_topic_without_its_first_records_is_told_and_nothing_is_made_up(
             await board.entities(Account).send("a", Move(cents=1))
 
 
+@pytest.mark.proves("A11")
 @on_a_loop
 async def test_a_log_that_an_older_copy_replaced_is_read_again(tmp_path: Path) -> None:
     async with Callboard("sqlite:///./log", base=tmp_path) as board:

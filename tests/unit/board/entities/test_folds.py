@@ -75,6 +75,7 @@ async def test_without_folds_there_is_nothing_to_tell() -> None:
         assert await fold_metrics(board.context) == ""
 
 
+@pytest.mark.proves("A29")
 @on_a_loop
 async def test_what_runs_is_shown_with_how_far_it_is(tmp_path: Path) -> None:
     async with Callboard("memory:", base=tmp_path) as board:

@@ -95,6 +95,7 @@ async def moved(board: Callboard, *, of: type[Projection[Any]] = Balances, cents
     await board.projection(of, into=PLACE).reached(max(each.offset for each in done), of=Account)
 
 
+@pytest.mark.proves("A22")
 def test_a_table_has_what_was_committed_when_one_has_waited_for_it(tmp_path: Path) -> None:
     async def scenario(board: Callboard) -> None:
         await moved(board)
@@ -121,6 +122,7 @@ def test_there_is_nothing_to_wait_for_while_the_topic_is_empty(tmp_path: Path) -
     on_board(tmp_path, scenario)
 
 
+@pytest.mark.proves("A23")
 @pytest.mark.parametrize("how", ["set back", "removed", "rows removed"])
 def test_a_database_that_was_harmed_is_caught_up_again(tmp_path: Path, how: str) -> None:
     on_board(tmp_path, moved)
@@ -142,6 +144,7 @@ def test_a_database_that_was_harmed_is_caught_up_again(tmp_path: Path, how: str)
     assert table(tmp_path) == {f"account {number}": (15, 3) for number in range(10)}
 
 
+@pytest.mark.proves("A24")
 def test_an_event_that_cannot_be_folded_stops_it_there_until_the_code_is_mended(tmp_path: Path) -> None:
     async def stops(board: Callboard) -> None:
         await moved(board)
@@ -183,6 +186,7 @@ async def damaged(board: Callboard) -> EntityCommitMessage:
     return EntityCommitMessage(key="odd", commit_id=5, command_id="c", events=(event,))
 
 
+@pytest.mark.proves("A24")
 @pytest.mark.parametrize("make", [of_unknown_name, too_new, damaged])
 def test_an_event_that_cannot_be_read_stops_it_visibly(
     tmp_path: Path, make: Callable[[Callboard], Awaitable[EntityCommitMessage]]
@@ -199,6 +203,7 @@ def test_an_event_that_cannot_be_read_stops_it_visibly(
     on_board(tmp_path, scenario)
 
 
+@pytest.mark.proves("A4")
 def test_commits_that_do_not_count_are_not_projected(tmp_path: Path) -> None:
     async def scenario(board: Callboard) -> None:
         await moved(board)
@@ -217,6 +222,7 @@ def new_record_of(record: Any) -> Any:
     return NewRecord(payload=record.payload, headers=record.headers)
 
 
+@pytest.mark.proves("A25")
 def test_of_two_services_one_makes_the_table_and_the_other_takes_over(tmp_path: Path) -> None:
     async def run() -> None:
         first, second = (Callboard("sqlite:///./board", base=tmp_path) for _ in range(2))
@@ -233,6 +239,7 @@ def test_of_two_services_one_makes_the_table_and_the_other_takes_over(tmp_path: 
     asyncio.run(asyncio.wait_for(run(), 60))
 
 
+@pytest.mark.proves("A26")
 def test_a_table_is_rebuilt_beside_the_one_that_is_shown(tmp_path: Path) -> None:
     async def scenario(board: Callboard) -> None:
         await moved(board)
@@ -272,6 +279,7 @@ def test_a_log_that_lost_what_the_table_needs_stops_it(tmp_path: Path) -> None:
     on_board(tmp_path, scenario)
 
 
+@pytest.mark.proves("A22")
 def test_one_that_waits_in_vain_is_told_how_far_it_is(tmp_path: Path) -> None:
     async def scenario(board: Callboard) -> None:
         await moved(board)
@@ -318,6 +326,7 @@ def test_a_topic_of_the_services_own_can_be_projected(tmp_path: Path) -> None:
     assert table(tmp_path) == {"/": (0, 2), "/about": (0, 1)}
 
 
+@pytest.mark.proves("A27")
 def test_a_reaction_is_carried_out_once_over_restarts_and_an_older_store(tmp_path: Path) -> None:
     async def scenario(board: Callboard) -> None:
         accounts, gift = board.entities(Account), board.reaction(Gift, into=PLACE)

@@ -92,6 +92,7 @@ async def test_it_ends_and_begins_where_it_is_asked_to() -> None:
         assert (second.state, third.state) == (Account(cents=3), None)
 
 
+@pytest.mark.proves("A4")
 @on_a_loop
 async def test_commits_that_do_not_count_are_not_shown() -> None:
     async with with_alice() as board:

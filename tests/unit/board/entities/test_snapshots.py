@@ -52,6 +52,7 @@ def trim(folder: Path, below: int) -> None:
     asyncio.run(on_board())
 
 
+@pytest.mark.proves("A13")
 def test_a_restart_goes_on_from_what_was_saved_even_if_the_log_was_trimmed(tmp_path: Path) -> None:
     on_accounts(tmp_path, deposited)
     assert len(saved(tmp_path)) == 20
@@ -72,6 +73,7 @@ def test_a_restart_goes_on_from_what_was_saved_even_if_the_log_was_trimmed(tmp_p
     on_accounts(tmp_path, without, snapshots="")
 
 
+@pytest.mark.proves("A5", "A15")
 def test_entities_that_are_not_in_memory_are_loaded_and_known_commands_stay_known(tmp_path: Path) -> None:
     async def scenario(accounts: Entities[Account]) -> None:
         first = await accounts.send("alice", Move(cents=5), command_id="once")
@@ -90,6 +92,7 @@ def test_entities_that_are_not_in_memory_are_loaded_and_known_commands_stay_know
     on_accounts(tmp_path, again)
 
 
+@pytest.mark.proves("A8")
 def test_a_deleted_entity_is_new_after_a_restart_and_its_version_goes_on(tmp_path: Path) -> None:
     async def close(accounts: Entities[Account]) -> None:
         await accounts.send("alice", Move(cents=5))
@@ -135,6 +138,7 @@ def drop(folder: Path) -> None:
             database.execute(f"DROP TABLE {name}")
 
 
+@pytest.mark.proves("A14")
 @pytest.mark.parametrize("harm", [damage, lie, of_another_log, ahead, remove, drop])
 def test_snapshots_that_are_wrong_are_made_again(tmp_path: Path, harm: Callable[[Path], None]) -> None:
     on_accounts(tmp_path, deposited)
@@ -149,6 +153,7 @@ def test_snapshots_that_are_wrong_are_made_again(tmp_path: Path, harm: Callable[
     assert set(saved(tmp_path).values()) == {2}
 
 
+@pytest.mark.proves("A14")
 @pytest.mark.parametrize("harm", [damage, remove, drop])
 def test_they_are_made_again_under_a_running_service_too(tmp_path: Path, harm: Callable[[Path], None]) -> None:
     async def scenario(accounts: Entities[Account]) -> None:
@@ -167,6 +172,7 @@ def test_they_are_made_again_under_a_running_service_too(tmp_path: Path, harm: C
     on_accounts(tmp_path, check)
 
 
+@pytest.mark.proves("A14")
 def test_an_older_copy_of_the_file_is_caught_up_again(tmp_path: Path) -> None:
     on_accounts(tmp_path, deposited)
     shutil.copy(tmp_path / "snapshots.db", tmp_path / "yesterday.db")
@@ -181,6 +187,7 @@ def test_an_older_copy_of_the_file_is_caught_up_again(tmp_path: Path) -> None:
     assert set(saved(tmp_path).values()) == {3}
 
 
+@pytest.mark.proves("A14")
 def test_a_log_that_was_replaced_has_its_own_snapshots(tmp_path: Path) -> None:
     on_accounts(tmp_path, deposited)
     shutil.rmtree(tmp_path / "board")
@@ -193,6 +200,7 @@ def test_a_log_that_was_replaced_has_its_own_snapshots(tmp_path: Path) -> None:
     assert saved(tmp_path) == {"account 7": 1}
 
 
+@pytest.mark.proves("A16")
 def test_several_services_share_a_file(tmp_path: Path) -> None:
     async def both() -> None:
         boards = [Callboard("sqlite:///./board", base=tmp_path) for _ in range(3)]
@@ -243,6 +251,7 @@ def test_a_board_keeps_the_entities_of_a_class_in_one_way(tmp_path: Path) -> Non
     on_accounts(tmp_path, scenario)
 
 
+@pytest.mark.proves("A7")
 def test_a_version_that_is_expected_is_checked_and_events_can_be_recorded(tmp_path: Path) -> None:
     async def scenario(accounts: Entities[Account]) -> None:
         done = await accounts.send("alice", Move(cents=5), version=0)

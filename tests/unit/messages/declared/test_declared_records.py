@@ -36,6 +36,7 @@ def test_the_headers_of_a_record_tell_the_event() -> None:
     assert RecordHeaders.parse(record.headers).version == (3, 0)
 
 
+@pytest.mark.proves("A1")
 @pytest.mark.parametrize("was", [TODAY, DepositedV2(account="a", cents=300), DepositedV1(account="a", euros=3)])
 def test_every_version_is_read_as_what_it_is_today(was: Event) -> None:
     assert event_of(written(was)) == TODAY
@@ -49,6 +50,7 @@ def test_the_order_of_headers_and_unknown_ones_make_no_difference() -> None:
     assert event_of(with_headers(record, version="3")) == TODAY
 
 
+@pytest.mark.proves("A1")
 @pytest.mark.parametrize(
     ("headers", "error", "why"),
     [

@@ -235,6 +235,7 @@ FAULTS: dict[type[Counting], str] = {
 }
 
 
+@pytest.mark.proves("A31")
 @pytest.mark.parametrize("entity", FAULTS, ids=lambda entity: entity.__name__)
 def test_a_fault_is_found_and_told_with_the_seed_and_the_commands(entity: type[Counting]) -> None:
     with pytest.raises(AssertionError, match=FAULTS[entity]) as found:

@@ -110,6 +110,7 @@ def test_what_is_not_as_expected_is_shown_as_a_difference(difference: str) -> No
     assert difference in str(found.value)
 
 
+@pytest.mark.proves("A31")
 @pytest.mark.parametrize(
     ("days", "problem", "cause"),
     [

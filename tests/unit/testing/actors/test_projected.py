@@ -107,6 +107,7 @@ class TooLarge(Projection[Balance]):
         return Balance(cents=1 << 70)
 
 
+@pytest.mark.proves("A31")
 @pytest.mark.parametrize(
     ("projection", "words"),
     [
@@ -144,6 +145,7 @@ class SendsText(SendsTwice):
         return ["hello"]
 
 
+@pytest.mark.proves("A31")
 @pytest.mark.parametrize("reaction", [SendsTwice, SendsToNobody, SendsText])
 def test_a_reaction_that_cannot_be_relied_on_is_found(reaction: type[Reaction]) -> None:
     with pytest.raises(AssertionError, match=r"cannot be folded: (Type|Value)Error"):
@@ -194,6 +196,7 @@ def test_tasks_may_have_times_and_commands() -> None:
     given(Walk).when(Go(how="right")).then_todo(*TASKS["right"]())
 
 
+@pytest.mark.proves("A31")
 @pytest.mark.parametrize("how", [how for how in TASKS if how not in {"", "right"}])
 def test_tasks_that_cannot_be_relied_on_are_found(how: str) -> None:
     with pytest.raises(AssertionError, match=r"todo|pure"):

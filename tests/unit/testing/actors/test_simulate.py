@@ -86,6 +86,7 @@ def crashes(monkeypatch: pytest.MonkeyPatch) -> str:
     return "failed"
 
 
+@pytest.mark.proves("A30")
 @pytest.mark.parametrize("bug", [overdraws, counts_its_calls, forgets_an_event, crashes])
 def test_a_fault_of_an_entity_is_found(
     bug: Callable[[pytest.MonkeyPatch], str], monkeypatch: pytest.MonkeyPatch
