@@ -27,6 +27,7 @@ from callboard.errors import Undecodable
 from callboard.messages.declared.registry import declaration_of, mail_name, mailed
 from callboard.messages.distribution.topic_messages import Pairs
 from callboard.messages.event import Event
+from callboard.messages.generated import GENERATED
 from callboard.messages.texts import read_pairs, read_texts
 
 E = TypeVar("E", bound=Event)
@@ -38,29 +39,6 @@ UNKNOWN_BYTES_MAX = 1 << 17
 """Bytes of unknown fields in one message: far more than a newer minor version needs. Each field takes two bytes or more
 and costs every reader a microsecond."""
 
-_GENERATED = {
-    "distribution.topic_messages": "distribution_pb2",
-    "distribution.ledger": "ledger_pb2",
-    "distribution.mailbox": "mailbox_pb2",
-    "distribution.queue_mail": "mailbox_pb2",
-    "distribution.fleet_mail": "mailbox_pb2",
-    "distribution.publisher_mail": "publisher_mail_pb2",
-    "record": "record_pb2",
-    "topology.cluster_state": "topology_pb2",
-    "topology.control_messages": "topology_pb2",
-    "topology.member_mail": "member_mail_pb2",
-    "topology.connector_messages": "connectors_pb2",
-    "jobs.job_messages": "jobs_pb2",
-    "jobs.progress_messages": "jobs_pb2",
-    "jobs.job_mail": "job_mail_pb2",
-    "jobs.job_snapshots": "job_snapshots_pb2",
-    "events.event_messages": "events_pb2",
-    "entities.entity_messages": "entities_pb2",
-    "entities.entity_mail": "entity_mail_pb2",
-}
-"""Modules of event classes, each with the generated code for them. They are imported on first use, because a short
-command needs few of them."""
-
 _PACKAGE = "callboard.messages"
 
 
@@ -69,7 +47,7 @@ def event_classes() -> Mapping[str, type[Event]]:
     """Every event class by its name."""
     return {
         name: cls
-        for module in map(import_module, (f"{_PACKAGE}.{each}" for each in _GENERATED))
+        for module in map(import_module, (f"{_PACKAGE}.{each}" for each in GENERATED))
         for name, cls in vars(module).items()
         if isinstance(cls, type) and issubclass(cls, Event) and cls.__module__ == module.__name__
     }
@@ -79,7 +57,7 @@ def _generated(cls: type[Event]) -> Any:
     """The class of the schema's message."""
     if declared := declaration_of(cls):
         return declared.message
-    schema = _GENERATED.get(cls.__module__.removeprefix(f"{_PACKAGE}."))
+    schema = GENERATED.get(cls.__module__.removeprefix(f"{_PACKAGE}."))
     if schema is None:
         raise TypeError(f"{cls.__name__} is not declared; write @event('some.name', version=1) above its class")
     return getattr(import_module(f"{_PACKAGE}._pb.{schema}"), cls.__name__)
