@@ -121,7 +121,7 @@ class Scene:
 
     async def _story(self, commands: Iterable[Command]) -> None:
         trouble = asyncio.ensure_future(self._services.trouble())
-        trouble.add_done_callback(lambda task: task.cancelled() or task.exception())  # told below, if at all
+        trouble.add_done_callback(_notice)
         gap_s, clients = self._rng.choice(GAPS_S), list[asyncio.Future[None]]()
         for number, (entity, key, command) in enumerate(commands, 1):
             its = EntityCommand(key=key, command_id=f"command {number}", command=sealed(command))
@@ -257,3 +257,9 @@ class Scene:
 
     def _now_ns(self) -> int:
         return self._simulation.clock.now().wall_ns
+
+
+def _notice(task: asyncio.Future[None]) -> None:
+    """Its error is raised where it is awaited, unless another one came first."""
+    if not task.cancelled():
+        task.exception()
