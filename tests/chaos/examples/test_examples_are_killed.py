@@ -27,6 +27,9 @@ LONG = "CALLBOARD_LONG" in os.environ
 STRIKES, BETWEEN = (100, 100) if LONG else (6, 40)
 """How often something happens, and how many commands are answered before the next time."""
 
+SUSPENDED_S = 12.0 if LONG else 3.0
+"""At most; others take over what is to be done after 5 s."""
+
 DEADLINE_S = 120.0
 POLL_S = 0.05
 
@@ -51,10 +54,13 @@ class Services:
 
     def go_on(self, more: int) -> None:
         """Wait until this number of other commands is answered."""
-        wanted, deadline = self._answered() + more, time.monotonic() + DEADLINE_S
-        while self._answered() < wanted:
-            assert time.monotonic() < deadline, self.said()
+        assert self._go_on_for(DEADLINE_S, more), self.said()
+
+    def _go_on_for(self, seconds: float, more: int) -> bool:
+        wanted, deadline = self._answered() + more, time.monotonic() + seconds
+        while self._answered() < wanted and time.monotonic() < deadline:
             time.sleep(POLL_S)
+        return self._answered() >= wanted
 
     def _answered(self) -> int:
         return sum(len(lines(self._folder / f"{name}.done")) for name in self.names)
@@ -79,7 +85,7 @@ class Services:
 
     def _suspend(self, name: str) -> None:
         self.running[name].send_signal(signal.SIGSTOP)
-        self.go_on(BETWEEN // 4)
+        self._go_on_for(SUSPENDED_S, BETWEEN // 4)  # it may hold the lock of the log
         self.running[name].send_signal(signal.SIGCONT)
 
     def _forget_snapshots(self, name: str) -> None:

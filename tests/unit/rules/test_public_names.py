@@ -6,7 +6,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, get_args, get_type_hints, is_typeddict
+from typing import Any, get_args, get_origin, get_type_hints, is_typeddict
 
 import pytest
 
@@ -38,7 +38,7 @@ def given_and_taken() -> Iterator[Any]:
         for name, method in inspect.getmembers(owner, callable):
             if not name.startswith("_") or (owner, name) == (callboard.Callboard, "__init__"):
                 function = inspect.unwrap(getattr(method, "__func__", method))
-                names = {each: getattr(callboard, each) for each in callboard.__all__}
+                names = {each: getattr(module, each) for module in (callboard, actors) for each in module.__all__}
                 yield from get_type_hints(function, localns=names).values()
     yield from get_type_hints(callboard.HookCall).values()
 
@@ -47,6 +47,7 @@ def classes(hint: Any) -> Iterator[type]:
     """Those of callboard that a type is made of, and what they are made of."""
     for inner in get_args(hint):
         yield from classes(inner)
+    hint = get_origin(hint) or hint
     if isinstance(hint, type) and hint.__module__.startswith("callboard."):
         yield hint
         if is_typeddict(hint) or hint.__module__ == callboard.Package.__module__:
