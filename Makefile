@@ -57,7 +57,7 @@ nightly: $(VENV)/.ready-spark $(VENV)/.ready-fuzz ## Run every test and search w
 	@$(MAKE) sim SEEDS=$(or $(SEEDS),5000)
 	@$(MAKE) fuzz SECONDS=$(or $(FUZZ_SECONDS),600)
 
-conformance: $(VENV)/.ready-test ## Show every check on every log, blob store and repository; needs Java and Maven.
+conformance: $(VENV)/.ready-test ## Show every check on every log, blob store, repository and store for folds; needs Java and Maven.
 	@$(BIN)/python -m callboard.testing.conformance $(ARGS)
 
 planted-bugs: $(VENV)/.ready-test ## Show that the conformance suites find every bug planted in a backend.

@@ -42,6 +42,16 @@ def test_a_repository_named_by_a_url_is_empty_for_every_check(
     assert len(list(tmp_path.iterdir())) > 40
 
 
+def test_a_store_for_folds_named_by_a_url_is_tested(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert program.main(["fold-store", "sqlite:{}.db"]) == 0
+    shown = capsys.readouterr().out
+    assert re.search(r"^one of two saves wins +ok", shown, re.MULTILINE)
+    assert "SQL: no other program can use its database" in shown
+
+
 def test_an_invalid_argument_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
     for arguments, advice in (
         (["repository", "sqlite:same.db"], "where a new name can go"),

@@ -20,7 +20,7 @@ def test_a_planted_bug_is_caught(planted: Planted, kind: type) -> None:
 
 
 def test_a_bug_that_no_check_catches_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
-    (_, _, repositories) = PLANTED
+    repositories = next(planted for planted in PLANTED if planted.suite == "repository")
     unnoticed = Planted("repository", repositories.checks[:1], repositories.right, [repositories.right],
                         repositories.harness)  # fmt: skip
     monkeypatch.setattr("callboard.testing.conformance.planted.PLANTED", [unnoticed])

@@ -11,6 +11,9 @@ from callboard.messages.entities.entity_messages import EntityCommitMessage
 from callboard.messages.entities.sealing import opened, sealed
 from callboard.messages.event import Event, replaced
 
+FORGOTTEN = "forgotten"
+"""The code of a command that may have been carried out before."""
+
 EVENTS_MAX = 1000
 """Events of one command: they are one record."""
 
@@ -45,9 +48,13 @@ class Trial:
     def decide(self, its: EntityCommand, now_ns: int) -> Decided:
         """Carry out a command."""
         held, based_on = self._tried.get(its.key) or (self._find(its.key), None)
-        made = held.made.get(its.command_id) or self._find(its.key).known(its.command_id, self._offset)
+        known = self._find(its.key)
+        made = held.made.get(its.command_id) or known.known(its.command_id, self._offset)
         if made is not None:
             return Decided(repeated(made), based_on=based_on)
+        if its.is_old and len(known.made) < known.version:
+            why = f"{its.key!r} has forgotten commands of long ago, and this may be one of them"
+            return Decided(EntityOutcome(problem=why, code=FORGOTTEN), based_on=based_on)
         if held.problem:
             why = f"the state of {its.key!r} is not known: {held.problem}"
             return Decided(EntityOutcome(problem=why, code=held.code), based_on=based_on)

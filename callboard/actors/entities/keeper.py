@@ -273,7 +273,7 @@ class Keeper:
         for offset, commit in commits:
             held = self._shelf.apply(commit, offset)
             if held is not None and self._conductor is not None:
-                yield from self._conductor.see(commit.key, held, 0.0 if commit.commit_id in own else wait_s, now)
+                yield from self._conductor.see(commit.key, held, None if commit.commit_id in own else wait_s, now)
         self._next, self._batch = following, None
         yield from effects
         yield from self._shelf.save(Place(self._follower.log_id, self._next))

@@ -37,3 +37,11 @@ def opened(known: Sequence[Generation], fold: Fold, where: str) -> tuple[Generat
             what = f"{where} has version {fold.version} of {fold.name!r} with other fields or sources"
             raise ConfigError(f"{what}; give the event of its rows a new version")
     return found, ()
+
+
+def outdated_by(number: int, known: Sequence[Generation], fold: Fold, where: str) -> Sequence[Generation]:
+    """The rows to remove when those with this number are published. Raises as ``opened``: others may have published
+    rows since.
+    """
+    opened(known, fold, where)
+    return [each for each in known if (each.version, each.id) < (fold.version, number)]

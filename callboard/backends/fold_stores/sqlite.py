@@ -3,17 +3,20 @@
 import json
 import os
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
 from callboard.backends.fold_store import Fold, Keys, Loaded, Row, Rows, Table
-from callboard.backends.fold_stores.generation import Generation, opened
+from callboard.backends.fold_stores.generation import Generation, opened, outdated_by
 from callboard.backends.local.disk import disk_errors
-from callboard.errors import RepositoryOccupied, RepositoryUnavailable
+from callboard.errors import ConfigError, RepositoryOccupied, RepositoryUnavailable
 
 BUSY_TIMEOUT_S = 10.0
 """How long a write waits for others that hold the file."""
+
+OPENINGS_MAX = 20
+"""Attempts to begin with a file with which others begin now."""
 
 MEMORY = ":memory:"
 
@@ -25,7 +28,15 @@ CREATE TABLE IF NOT EXISTS callboard_folds (
     mark TEXT NOT NULL DEFAULT '', published INTEGER NOT NULL DEFAULT 0
 )"""
 _KNOWN = "SELECT id, version, code, published FROM callboard_folds WHERE name = ? ORDER BY id"
-_MARK = "SELECT mark FROM callboard_folds WHERE id = ?"
+_MARK = "SELECT mark FROM callboard_folds WHERE (id, name, version, code) = (?, ?, ?, ?)"
+_TABLES = "SELECT name FROM sqlite_master WHERE type = 'table' AND instr(name, ?) = 1"
+
+
+_EMPTY_THE_WAL = f"""\
+PRAGMA busy_timeout = 0; PRAGMA wal_checkpoint(TRUNCATE); PRAGMA busy_timeout = {BUSY_TIMEOUT_S * 1000:.0f}"""
+"""After each change, unless others read just now: else who puts a copy in the file's place, perhaps after a crash,
+gets a mixture of both. A copy of the file alone is complete, too.
+"""
 
 
 class SqliteFolds:
@@ -87,21 +98,10 @@ class SqliteFolds:
         """Let the view show these rows."""
         with self._transaction("IMMEDIATE") as (connection, _):
             known = self._known(connection)
-            if next(each.published for each in known if each.id == self._id):
-                return
-            view = self._fold.view
-            kind = connection.execute(
-                "SELECT type FROM sqlite_master WHERE lower(name) = ?", (view.lower(),)
-            ).fetchone()
-            if kind and (kind[0] != "view" or not any(each.published for each in known)):
-                raise RepositoryOccupied(
-                    f"{self._path} has a {kind[0]} {view!r} of something else; rename that, or the event of the rows"
-                )
-            connection.execute(f'DROP VIEW IF EXISTS "{view}"')
-            for each in known:
-                if each.id < self._id:
-                    self._drop(connection, each.id)
-            connection.execute(f'CREATE VIEW "{view}" AS SELECT * FROM {self._name(self._fold.tables[0])}')  # noqa: S608
+            outdated = outdated_by(self._id, known, self._fold, self._path)
+            self._show(connection, known)
+            for each in outdated:
+                self._drop(connection, each.id)
             connection.execute("UPDATE callboard_folds SET published = 1 WHERE id = ?", (self._id,))
 
     def rebuild(self) -> None:
@@ -111,7 +111,7 @@ class SqliteFolds:
 
     def close(self) -> None:
         """Close the file."""
-        connection, self._connection = self._connection, None
+        connection, self._connection, self._id = self._connection, None, 0
         if connection is not None:
             connection.close()
 
@@ -124,24 +124,32 @@ class SqliteFolds:
         bools = [place for place, (_, kind) in enumerate(table.columns, 1) if kind is bool]
         if not bools:
             return {row[0]: row[1:] for row in found}
-        return {
-            row[0]: tuple(bool(value) if place in bools else value for place, value in enumerate(row) if place)
-            for row in found
-        }
+        rows = {}
+        for row in map(list, found):
+            for place in bools:
+                row[place] = None if row[place] is None else bool(row[place])
+            rows[row[0]] = tuple(row[1:])
+        return rows
 
     def _known(self, connection: sqlite3.Connection) -> list[Generation]:
         return [Generation(*row) for row in connection.execute(_KNOWN, (self._fold.name,))]
 
+    def _find(self, connection: sqlite3.Connection) -> list[Generation]:
+        """Find the rows of this version of the fold, if there are any. Return what is in the way of new ones."""
+        found, outdated = opened(self._known(connection), self._fold, self._path)
+        self._id = found.id if found is not None else 0
+        if found is not None and len(self._tables(connection, found.id)) < len(self._fold.tables):
+            self._id = 0  # tables were removed by hand
+            return [*outdated, found]
+        return list(outdated)
+
     def _open(self, connection: sqlite3.Connection) -> None:
         """Find the rows of this version of the fold, or begin them."""
-        known = self._known(connection)
-        found, outdated = opened(known, self._fold, self._path)
-        for each in outdated:
-            self._drop(connection, each.id)
-        if found is None:
+        outdated = self._find(connection)
+        if not self._id:
+            for each in outdated:
+                self._drop(connection, each.id)
             self._begin(connection)
-        else:
-            self._id = found.id
 
     def _begin(self, connection: sqlite3.Connection) -> None:
         its = self._fold.name, self._fold.version, self._fold.code
@@ -152,13 +160,30 @@ class SqliteFolds:
             connection.execute(f"CREATE TABLE {self._name(table)} (key TEXT PRIMARY KEY{columns}) WITHOUT ROWID")
 
     def _drop(self, connection: sqlite3.Connection, number: int) -> None:
-        prefix = f"callboard_fold_{number}_"
-        names = connection.execute(
-            "SELECT name FROM sqlite_master WHERE type = 'table' AND instr(name, ?) = 1", (prefix,)
-        )
-        for (name,) in names.fetchall():
+        for name in self._tables(connection, number):
             connection.execute(f"DROP TABLE {name}")
         connection.execute("DELETE FROM callboard_folds WHERE id = ?", (number,))
+
+    def _tables(self, connection: sqlite3.Connection, number: int) -> list[str]:
+        return [name for (name,) in connection.execute(_TABLES, (f"callboard_fold_{number}_",))]
+
+    def _show(self, connection: sqlite3.Connection, known: Sequence[Generation]) -> None:
+        view = self._fold.view
+        there = connection.execute(
+            "SELECT type, sql FROM sqlite_master WHERE lower(name) = ?", (view.lower(),)
+        ).fetchone()
+        if there and not (there[0] == "view" and any(f"callboard_fold_{each.id}_" in there[1] for each in known)):
+            what = f"{self._path} has a {there[0]} {view!r} of something else"
+            raise RepositoryOccupied(f"{what}; rename that, or the event of the rows")
+        if not there or f"callboard_fold_{self._id}_" not in there[1]:
+            connection.execute(f'DROP VIEW IF EXISTS "{view}"')
+            connection.execute(f'CREATE VIEW "{view}" AS SELECT * FROM {self._name(self._fold.tables[0])}')  # noqa: S608
+
+    def _mark(self, connection: sqlite3.Connection) -> str | None:
+        """The mark, if the rows are still this fold's: in another file, their number may be that of others."""
+        its = self._id, self._fold.name, self._fold.version, self._fold.code
+        found = connection.execute(_MARK, its).fetchone()
+        return None if found is None else str(found[0])
 
     @contextmanager
     def _transaction(self, kind: str) -> Iterator[tuple[sqlite3.Connection, str]]:
@@ -167,15 +192,21 @@ class SqliteFolds:
             connection = self._connected()
             connection.execute(f"BEGIN {kind}")
             try:
-                found = connection.execute(_MARK, (self._id,)).fetchone()
-                if found is None:
+                mark = self._mark(connection)
+                if mark is None:
+                    self._find(connection)
+                    mark = self._mark(connection)
+                if mark is None:
                     if kind == "DEFERRED":
                         connection.execute("COMMIT")
                         connection.execute("BEGIN IMMEDIATE")
                     self._open(connection)
-                    found = connection.execute(_MARK, (self._id,)).fetchone()
-                yield connection, found[0]
+                    mark = self._mark(connection)
+                assert mark is not None
+                yield connection, mark
                 connection.execute("COMMIT")
+                if kind == "IMMEDIATE":
+                    connection.executescript(_EMPTY_THE_WAL)
             except BaseException:
                 if connection.in_transaction:
                     connection.execute("ROLLBACK")
@@ -198,9 +229,10 @@ class SqliteFolds:
     def _connect(self) -> sqlite3.Connection:
         if self._path != MEMORY and Path(self._path).exists() and not Path(self._path).is_file():
             raise RepositoryOccupied(f"{self._path} is no file; choose another place")
+        Path(self._path).parent.mkdir(parents=True, exist_ok=True)
         connection = sqlite3.connect(self._path, timeout=BUSY_TIMEOUT_S, isolation_level=None, check_same_thread=False)
         try:
-            connection.execute("PRAGMA journal_mode = WAL")
+            _use_wal(connection)
             connection.execute("PRAGMA synchronous = NORMAL")  # rows and mark are lost together, and read again
             connection.execute(_FOLDS)
             if self._path != MEMORY:
@@ -216,11 +248,25 @@ class SqliteFolds:
         try:
             with disk_errors(RepositoryUnavailable, Path(self._path)):
                 yield
-        except sqlite3.OperationalError as error:
-            self.close()  # the file may have been moved or replaced
-            advice = "free space, give this user write permission, or end what holds it; then try again"
-            raise RepositoryUnavailable(f"{self._path}: {error}; {advice}") from error
         except sqlite3.DatabaseError as error:
-            self.close()
-            advice = "if only callboard wrote to it, remove it: its rows are made again from the log"
-            raise RepositoryUnavailable(f"{self._path}: {error}; {advice}") from error
+            self.close()  # the file may have been moved or replaced
+            what, code = f"{self._path}: {error}", getattr(error, "sqlite_errorcode", 0) & 0xFF
+            if code == sqlite3.SQLITE_ERROR and "no such table" not in str(error):  # those are made again
+                raise ConfigError(f"{what}; correct that first") from error
+            advice = "free space, give this user write permission, or end what holds it; then try again"
+            if code in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB):
+                advice = "if only callboard wrote to it, remove it: its rows are made again from the log"
+            raise RepositoryUnavailable(f"{what}; {advice}") from error
+
+
+def _use_wal(connection: sqlite3.Connection) -> None:
+    """SQLite does not wait here for others that begin with the file at the same time, but with the next transaction."""
+    for attempts_left in reversed(range(OPENINGS_MAX)):
+        try:
+            connection.execute("PRAGMA journal_mode = WAL")
+            return
+        except sqlite3.OperationalError as error:
+            if error.sqlite_errorcode != sqlite3.SQLITE_BUSY or not attempts_left:
+                raise
+        connection.execute("BEGIN IMMEDIATE")
+        connection.execute("COMMIT")

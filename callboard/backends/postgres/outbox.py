@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager, suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from callboard.backends.postgres import asyncpg
 from callboard.backends.postgres.failure import explained
@@ -146,8 +146,7 @@ class OutboxTable:
 
 def server_of(url: str) -> Server:
     """The database at the URL. Without ``schema=``, the table is in ``public``. Raises ``ConfigError``."""
-    server = Server.of(url)
-    return server if "schema=" in url else replace(server, schema="public")
+    return Server.of(url, "public")
 
 
 @asynccontextmanager

@@ -58,8 +58,8 @@ class Server:
     repository: str
 
     @classmethod
-    def of(cls, url: str) -> "Server":
-        """Parse a URL such as ``postgresql://user@host/db?schema=callboard``.
+    def of(cls, url: str, default_schema: str = _DEFAULT_SCHEMA) -> "Server":
+        """Parse a URL such as ``postgresql://user@host/db?schema=callboard``; the default is for one without a schema.
 
         ``schema`` and ``repository`` are callboard's options; the others are asyncpg's (``sslmode``, ...).
         Raises ``ConfigError`` for a URL that names no database.
@@ -77,7 +77,7 @@ class Server:
         if host_shown(hosts) == HIDDEN or parts.netloc.count("@") > 1:
             raise ConfigError(f"{shown(url)!r} {_UNREADABLE}")
         options = dict(parse_qsl(parts.query, keep_blank_values=True))
-        schema, repository = options.pop("schema", _DEFAULT_SCHEMA), options.pop("repository", "")
+        schema, repository = options.pop("schema", default_schema), options.pop("repository", "")
         if not _SCHEMA.fullmatch(schema) or schema.startswith("pg_"):
             raise ConfigError(
                 f"schema={quoted(schema)} cannot name a schema; use up to 41 of a-z, 0-9 and '_', and not pg_ at first"

@@ -19,7 +19,6 @@ from callboard.board.connect.opening import open_log_world, open_world, world
 from callboard.board.connect.publisher_agent import PublisherAgent
 from callboard.board.connect.resources import Resources
 from callboard.errors import ConfigError
-from callboard.messages.topics import entity_topic
 
 if TYPE_CHECKING:
     from callboard.actors.entities.entity import Entity
@@ -122,9 +121,9 @@ class Agents:
 
     async def keeper_of(self, entity: "type[Entity]") -> Agent:
         """The same, for a class whose topic is not known yet."""
-        from callboard.door.entities import entity_name
+        from callboard.board.connect.folds import topic_of
 
-        return await self.keeper(entity, entity_topic(entity_name(entity), self._resources.settings.prefix))
+        return await self.keeper(entity, topic_of(self._resources.settings.prefix, entity))
 
     async def projector(self, settings: "ProjectorSettings", where: str) -> Agent:
         """The agent of a projection or a reaction: likewise."""

@@ -3,17 +3,17 @@
 from collections.abc import Awaitable, Callable
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from callboard.actors.core.agent import Agent, World
 from callboard.actors.core.decision import Perform
-from callboard.actors.entities import roles
-from callboard.actors.entities.asking import AskEntity
 from callboard.actors.entities.entity import Entity
 from callboard.actors.entities.projections import ProjectorSettings
 from callboard.actors.entities.projections.table_rows import fold_of
 from callboard.actors.entities.settings import HELD_MAX
 from callboard.actors.entities.snapshot import snapshots
+from callboard.actors.worlds.asker import Asker
 from callboard.actors.worlds.fold_world import FoldWorld
 from callboard.actors.worlds.log_world import LogWorld
 from callboard.backends.address import without_passwords
@@ -22,10 +22,8 @@ from callboard.backends.fold_stores import open_fold_store
 from callboard.backends.log import Log
 from callboard.board.connect.resources import Resources
 from callboard.board.connect.settings import BoardSettings
-from callboard.messages.entities.entity_mail import EntityCommands, EntityOutcome
-
-ASK_S = 30.0
-"""Seconds for the answer to a command of a task; then it is sent again."""
+from callboard.door.entities import entity_name
+from callboard.messages.topics import entity_topic
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,24 +58,16 @@ def projected(settings: ProjectorSettings, where: str) -> FoldPlaceOf:
 def shared_world(log: Log, settings: BoardSettings, place: FoldPlaceOf, keeper: "Keepers") -> World:
     """The world of an embedded agent, which shares the board's log."""
     store = open_fold_store(place.where, settings.base, place.fold) if place.where else None
-    return FoldWorld(LogWorld(log), store, Asker(keeper))
+    return FoldWorld(LogWorld(log), store, Asker(log, partial(topic_of, settings.prefix), keeper))
+
+
+def topic_of(prefix: str, entity: type[Entity]) -> str:
+    """The topic of the entities of a class."""
+    return entity_topic(entity_name(entity), prefix)
 
 
 Keepers = Callable[[type[Entity]], Awaitable[Agent]]
 """The agent that keeps the entities of a class."""
-
-
-class Asker:
-    """Sends commands to entities, for tasks and reactions."""
-
-    def __init__(self, keeper: Keepers) -> None:
-        self._keeper = keeper
-
-    async def __call__(self, effect: AskEntity) -> EntityOutcome:
-        """What became of the command."""
-        agent = await self._keeper(effect.entity)
-        answer = await agent.ask(roles.KEEPER, EntityCommands(commands=(effect.command,)), ASK_S)
-        return answer.outcomes[0]
 
 
 async def open_world(settings: BoardSettings, place: FoldPlaceOf) -> World:

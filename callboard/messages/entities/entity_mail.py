@@ -13,7 +13,9 @@ class EntityCommand(Event):
     refused unless the entity has this version; ``events`` are committed as they are, in place of a ``command``.
 
     With ``is_final`` the outcome is recorded in any case, also a refusal. So it stays the same, however often and from
-    where the command is sent; otherwise, a command that was refused may be carried out when it is repeated.
+    where the command is sent; otherwise, a command that was refused may be carried out when it is repeated. With
+    ``is_old``, it may have been sent before, at any time: the code ``forgotten`` tells that this entity has forgotten
+    commands, which may include this one.
     """
 
     key: str
@@ -22,6 +24,7 @@ class EntityCommand(Event):
     version: int = -1
     events: tuple[DeclaredEvent, ...] = ()
     is_final: bool = False
+    is_old: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

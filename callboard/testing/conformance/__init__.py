@@ -1,1 +1,3 @@
-"""Conformance suites that define what a log, a blob store and a repository are. They need no test framework."""
+"""Conformance suites that define what a log, a blob store, a repository and a store for folds are. They need no test
+framework.
+"""

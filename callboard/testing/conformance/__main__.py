@@ -19,12 +19,12 @@ from typing import Any, TextIO
 import structlog
 
 from callboard.errors import ConfigError
-from callboard.testing.conformance import blob_store, log, repository
+from callboard.testing.conformance import blob_store, fold_store, log, repository
 from callboard.testing.conformance.candidates import named
 from callboard.testing.conformance.matrix import Matrix
 from callboard.testing.conformance.planted import find_planted_bugs
 
-KINDS = ("log", "blob-store", "repository")
+KINDS = ("log", "blob-store", "repository", "fold-store")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -71,6 +71,11 @@ def _matrix(kind: str, url: str | None, only: Sequence[str], out: TextIO) -> Mat
 
         stores = [named.named_blob_store(url)] if url else blob_stores.own_blob_stores(only)
         return Matrix("blob store", blob_store.ALL_CHECKS, stores, out)
+    if kind == "fold-store":
+        from callboard.testing.conformance.candidates import fold_stores
+
+        folds = [named.named_fold_store(url)] if url else fold_stores.own_fold_stores(only)
+        return Matrix("fold store", fold_store.ALL_CHECKS, folds, out)
     from callboard.testing.conformance.candidates import repositories
 
     found = [named.named_repository(url)] if url else repositories.own_repositories(only)

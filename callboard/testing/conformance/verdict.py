@@ -13,12 +13,14 @@ CHECK_TIMEOUT_S = 180.0
 """Seconds: the slowest check restarts a server, which takes about ten; a check that takes this long hangs."""
 
 HARNESS_WORDS = {
+    "ANOTHER": "each of its objects has a database of its own",
     "CLOCK": "its clock cannot be moved",
     "DAMAGE": "its blobs cannot be written past the store",
     "GAPS": "no gap can be made in its offsets",
     "PROCESSES": "no other process can open it",
     "REPLACE": "its topics cannot be replaced",
     "RESTART": "it has no private server",
+    "SQL": "no other program can use its database",
 }
 """What a harness can leave out, and what that says of the backend; any other word is a ``Capability``."""
 

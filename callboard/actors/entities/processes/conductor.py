@@ -33,9 +33,12 @@ TROUBLES_MAX = 20
 
 @dataclass(slots=True)
 class Running:
-    """A task: whether its command is on its way, how often that failed, and whether it is over but for the state."""
+    """A task: whether its command may have been sent before, is on its way, or has an answer that the process does not
+    have yet; and how often it failed.
+    """
 
     task: Task
+    is_old: bool
     is_asked: bool = False
     is_over: bool = False
     failures: int = 0
@@ -71,8 +74,10 @@ class Conductor:
         """What is wrong with processes."""
         return [f"{key}: {its.trouble}" for key, its in self._plans.items() if its.trouble][:TROUBLES_MAX]
 
-    def see(self, key: str, held: Held, wait_s: float, now: Moment) -> Iterator[Effect]:
-        """Take notice of what a process has to do now; begin after ``wait_s`` seconds."""
+    def see(self, key: str, held: Held, wait_s: float | None, now: Moment) -> Iterator[Effect]:
+        """Take notice of what a process has to do now; begin after ``wait_s`` seconds. None: begin at once, since this
+        keeper has just committed what led to it, so nobody else did any of it.
+        """
         tasks, problem = todo(key, held)
         if problem:
             yield note("process.failed", "error", topic=self._topic, key=key, problem=problem)
@@ -80,7 +85,9 @@ class Conductor:
             self._plans.pop(key, None)
             return
         before = self._plans.get(key, Plan()).tasks
-        self._plans[key] = Plan({name: before.get(name) or Running(task) for name, task in tasks.items()}, problem)
+        self._plans[key] = Plan(
+            {name: before.get(name) or Running(task, wait_s is not None) for name, task in tasks.items()}, problem
+        )
         for name, task in tasks.items():
             if name in before:
                 continue
@@ -118,14 +125,17 @@ class Conductor:
             key, name = self._ready.popleft()
             its = self._find(key, name)
             if its is not None and isinstance(its.task, Ask) and not its.is_asked:
-                its.is_asked = True
-                unique = command_id(self._topic, key, name)
-                self._asked[unique] = key, name
-                command = EntityCommand(
-                    key=its.task.key, command_id=unique, command=sealed(its.task.command), is_final=True
-                )
-                yield AskEntity(its.task.entity, command)
+                yield self._command(key, name, its, its.task)
         yield from self._wake(now)
+
+    def _command(self, key: str, name: str, its: Running, task: Ask) -> AskEntity:
+        unique = command_id(self._topic, key, name)
+        self._asked[unique] = key, name
+        command = EntityCommand(
+            key=task.key, command_id=unique, command=sealed(task.command), is_final=True, is_old=its.is_old
+        )
+        its.is_asked = its.is_old = True
+        return AskEntity(task.entity, command)
 
     def told(self, command: EntityCommand, outcome: EntityOutcome) -> Iterator[Effect]:
         """What a process did with a command from here."""

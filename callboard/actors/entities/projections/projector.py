@@ -52,6 +52,7 @@ from callboard.messages.entities.entity_mail import (
     FoldState,
 )
 from callboard.messages.entities.sealing import sealed
+from callboard.messages.event import replaced
 
 READ_MAX = 2000
 """Records of one batch."""
@@ -69,10 +70,13 @@ Request = LoadFold | SaveFold | ClearFold | PublishFold | RebuildFold
 
 
 class Waiting(NamedTuple):
-    """What is to be folded: the batch, and the effects that go on reading."""
+    """What is to be folded: the batch, the effects that go on reading, and whether its records are so new that nobody
+    has reacted to them yet.
+    """
 
     batch: Batch
     effects: tuple[Effect, ...]
+    is_new: bool
 
 
 class Projector:
@@ -226,11 +230,12 @@ class Projector:
         for topic, follower in self._followers.items():
             if isinstance(message, Done | Failed) and owner != topic:
                 continue
+            was_caught_up = follower.caught_up
             news, effects = follower.handle(message)
             match news:
                 case Delivered(next=following, records=records):
                     batch = Batch(self._settings, topic, records, following)
-                    self._waiting.append(Waiting(batch, effects))
+                    self._waiting.append(Waiting(batch, effects, was_caught_up))
                     continue
                 case Replaced(log_id=was):
                     yield from self._rebuild(f"{topic} of {was} was replaced")
@@ -281,10 +286,13 @@ class Projector:
             found, cache = loaded.rows.get(table, {}), self._cache.setdefault(table, {})
             for key in wanted:
                 cache[key] = found.get(key, ())
-        its = self._folded = self._waiting[0].batch.fold(self._cache)
+        its, is_new = self._waiting[0].batch.fold(self._cache), self._waiting[0].is_new
+        self._folded = its
         for recorded, ask in its.asks:
             unique = command_id(self._settings.name, its.topic, recorded, ask)
-            command = EntityCommand(key=ask.key, command_id=unique, command=sealed(ask.command), is_final=True)
+            command = EntityCommand(
+                key=ask.key, command_id=unique, command=sealed(ask.command), is_final=True, is_old=not is_new
+            )
             self._asks[unique] = AskEntity(ask.entity, command)
         yield from self._send()
 
@@ -326,6 +334,8 @@ class Projector:
 
     def _ask_later(self, command: EntityCommand, problem: str) -> Iterator[Effect]:
         self._later.append(command.command_id)
+        asked = self._asks[command.command_id]
+        self._asks[command.command_id] = AskEntity(asked.entity, replaced(command, is_old=True))
         self._attempt += 1
         level = "warning" if self._attempt == 1 else "debug"
         yield note("reaction.delayed", level, name=self._settings.name, key=command.key, problem=problem)

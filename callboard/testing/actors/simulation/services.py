@@ -8,20 +8,19 @@ from functools import partial
 from random import Random
 
 from callboard.actors import entities
-from callboard.actors.core.agent import AgentSpec, World, of_the_board
-from callboard.actors.entities import EntitySettings, projections, roles
-from callboard.actors.entities.asking import AskEntity
+from callboard.actors.core.agent import Agent, AgentSpec, World, of_the_board
+from callboard.actors.entities import EntitySettings, projections
 from callboard.actors.entities.entity import Entity
 from callboard.actors.entities.processes.process import Process
 from callboard.actors.entities.projections import ProjectorSettings
 from callboard.actors.entities.projections.table_rows import fold_of
 from callboard.actors.entities.snapshot import snapshots
 from callboard.actors.runtime.simulated.simulated import Simulation
+from callboard.actors.worlds.asker import Asker
 from callboard.actors.worlds.fold_world import FoldWorld
 from callboard.actors.worlds.log_world import LogWorld
 from callboard.backends.fold_store import Fold
 from callboard.errors import NotAnswered
-from callboard.messages.entities.entity_mail import EntityCommands, EntityOutcome
 from callboard.testing.actors.simulation.fated_world import FatedWorld
 from callboard.testing.actors.simulation.simulated_store import SimulatedStore
 from callboard.testing.simulation.engine.fates import Fates, Fault
@@ -79,6 +78,7 @@ class Services:
         self.fates, self._late = Fates(Random(rng.random()), odds), rng.choice(ODDS)  # noqa: S311 - likewise
         self.hosts: dict[str, Host] = {}
         self.troubles = Counter[str]()
+        self._topics = topics
         self._follows, self._worlds = follows, list[FatedWorld]()
         self.stores: dict[str, SimulatedStore] = {}
         self.keepers: dict[type[Entity], list[Host]] = {}
@@ -173,12 +173,12 @@ class Services:
         spec = AgentSpec(f"projector {number}", projections.actors(settings))
         self._host(f"{settings.of.__name__} of service {number}", spec, store, number)
 
-    async def _ask(self, number: int, effect: AskEntity) -> EntityOutcome:
-        """Send a command to an entity, by its keeper in the same service."""
-        agent = self.keepers[effect.entity][number - 1].agent
+    async def _keeper_of(self, number: int, entity: type[Entity]) -> Agent:
+        """The keeper in the same service."""
+        agent = self.keepers[entity][number - 1].agent
         if agent is None:
             raise NotAnswered("it is not running; nothing is wrong")
-        return (await agent.ask(roles.KEEPER, EntityCommands(commands=(effect.command,)), ASK_S)).outcomes[0]
+        return agent
 
     def _host(self, name: str, spec: AgentSpec, store: SimulatedStore | None = None, number: int = 1) -> Host:
         def strike(fault: Fault) -> bool:
@@ -188,7 +188,9 @@ class Services:
             its: World = LogWorld(self._log, effects=spec.effects)
             if spec.world is not of_the_board:
                 its = await spec.world()
-            its = FoldWorld(its, store, partial(self._ask, number))
+            its = FoldWorld(
+                its, store, Asker(self._log, self._topics.__getitem__, partial(self._keeper_of, number), ASK_S)
+            )
             fated = FatedWorld(its, name, self.fates, strike, self._late, self._rng)
             self._worlds.append(fated)
             return fated

@@ -4,16 +4,19 @@ import tempfile
 import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 
 from callboard.backends.address import shown
 from callboard.backends.blob_stores import open_blob_store
+from callboard.backends.fold_stores import open_fold_store
 from callboard.backends.log import Log
 from callboard.backends.registry import open_log
 from callboard.backends.repositories import open_repository
 from callboard.errors import ConfigError
 from callboard.testing.conformance.blob_store import BlobStoreHarness
 from callboard.testing.conformance.candidates import Candidate, without_server
+from callboard.testing.conformance.fold_store import FoldStoreHarness
 from callboard.testing.conformance.log import LogHarness
 from callboard.testing.conformance.repository import RepositoryHarness
 
@@ -52,6 +55,18 @@ def named_repository(url: str) -> Candidate[RepositoryHarness]:
     def new() -> Iterator[RepositoryHarness]:
         own = url.replace("{}", _unused())
         yield RepositoryHarness(lambda: open_repository(own, Path()))
+
+    return without_server(_scheme(url), new)
+
+
+def named_fold_store(url: str) -> Candidate[FoldStoreHarness]:
+    """The store for folds that the URL names; ``{}`` becomes an unused name. Raises ``ConfigError`` without ``{}``."""
+    _check_template(url)
+
+    @contextmanager
+    def new() -> Iterator[FoldStoreHarness]:
+        make = partial(open_fold_store, url.replace("{}", _unused()), Path())
+        yield FoldStoreHarness(make, make)
 
     return without_server(_scheme(url), new)
 

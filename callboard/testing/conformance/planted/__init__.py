@@ -7,11 +7,12 @@ from functools import partial
 from types import ModuleType
 from typing import Any, TextIO
 
+from callboard.backends.fold_stores.sqlite import SqliteFolds
 from callboard.backends.logs.memory import MemoryLog
-from callboard.testing.conformance import blob_store, log, repository
+from callboard.testing.conformance import blob_store, fold_store, log, repository
 from callboard.testing.conformance.candidates import New
 from callboard.testing.conformance.log import concurrency, wake_up
-from callboard.testing.conformance.planted import blob_stores, logs, repositories
+from callboard.testing.conformance.planted import blob_stores, fold_stores, logs, repositories
 from callboard.testing.conformance.verdict import NotDeclared
 from callboard.testing.fakes.memory_blob_store import MemoryBlobStore
 from callboard.testing.fakes.memory_repository import MemoryRepository
@@ -24,7 +25,7 @@ Check = Callable[[Any], Awaitable[None]]
 
 @dataclass(frozen=True, slots=True)
 class Planted:
-    """One suite, the backend in memory that passes it, and variants of it with a bug."""
+    """One suite, a backend that passes it, and variants of it with a bug."""
 
     suite: str
     checks: Sequence[Check]
@@ -52,6 +53,7 @@ PLANTED = tuple(
         ("log", _LOG_CHECKS, MemoryLog, logs, logs.broken_log),
         ("blob store", blob_store.ALL_CHECKS, MemoryBlobStore, blob_stores, blob_stores.broken_blob_store),
         ("repository", repository.ALL_CHECKS, MemoryRepository, repositories, repositories.broken_repository),
+        ("fold store", fold_store.ALL_CHECKS, SqliteFolds, fold_stores, fold_stores.broken_fold_store),
     )
 )
 
