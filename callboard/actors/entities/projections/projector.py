@@ -356,8 +356,8 @@ class Projector:
     def _tell(self) -> Iterator[Effect]:
         waiting, self._queries = self._queries, []
         for origin, query in waiting:
-            place = self._places.get(query.topic)
-            if query.topic and not self._problem and (place is None or place.next <= query.after or self._is_new):
+            following = self._places.get(query.topic, Place("", ORIGIN)).next
+            if query.topic and not self._problem and (following <= query.after or self._is_new):
                 self._queries.append((origin, query))
             else:
                 yield Reply(origin, self._state())
