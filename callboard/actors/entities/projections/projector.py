@@ -109,18 +109,19 @@ class Projector:
         self._asking: set[str] = set()
         self._later: list[str] = []
         self._problem = ""
-        self._is_standby = self._is_live = False
+        self._is_standby = self._is_live = self._is_awaited = False
         self._cache: Cache = {}
 
     def receive(self, message: Input, origin: Origin, _now: Moment) -> Iterable[Effect]:
         """Handle one input."""
         match message:
             case Started() | Tick("store" | "standby") | Done(EnsureTopic()) | Failed(EnsureTopic()):
+                self._is_awaited = False
                 yield from self._begin_work(message)
             case FoldQuery():
                 self._queries.append((origin, message))
-                if self._is_standby:
-                    yield After("standby", AWAITED_S)
+                if self._is_standby and not self._is_awaited:
+                    yield self._look_again()
             case FoldRebuild():
                 yield Reply(origin, self._state())
                 yield from self._rebuild("it was asked for")
@@ -197,7 +198,7 @@ class Projector:
         was, was_standby = self._mark, self._is_standby
         if was_standby and mark != was:
             self._mark, self._places = mark, marks.read(mark)
-            yield After("standby", AWAITED_S if self._queries else STANDBY_S)
+            yield self._look_again()
             return
         self._begin()
         self._mark, self._places = mark, marks.read(mark)
@@ -211,7 +212,12 @@ class Projector:
         yield note("projection.stood_by", name=self._settings.name)
         self._begin()
         self._is_standby, self._mark, self._places = True, mark, marks.read(mark)
-        yield After("standby", AWAITED_S if self._queries else STANDBY_S)
+        yield self._look_again()
+
+    def _look_again(self) -> Effect:
+        """Once for all who ask meanwhile, or those who ask often would put it off for ever."""
+        self._is_awaited = bool(self._queries)
+        return After("standby", AWAITED_S if self._is_awaited else STANDBY_S)
 
     def _rebuild(self, why: str) -> Iterator[Effect]:
         yield note("projection.rebuilt", "warning", name=self._settings.name, why=why)
