@@ -20,6 +20,9 @@ from tests.examples.worlds import WORLDS
 IN_MEMORY = 20
 """Entities of each class; there are more, so they come and go."""
 
+TOGETHER = 4
+"""Commands of a client that are on their way at once: later ones build on earlier ones."""
+
 TWICE = 0.2
 """The share of commands that are sent twice at once."""
 
@@ -52,7 +55,8 @@ class Clients:
             new = [each.id for each in commands(self._example, seed)]
             with self._sent.open("a", buffering=1) as sending:
                 sending.writelines(f"{unique}\n" for unique in new)
-            await self._carry_out([*new, *self._of_others()])
+            for begin in range(0, len(new), TOGETHER):
+                await self._carry_out([*new[begin : begin + TOGETHER], *self._of_others()])
             seed += SERVICES
 
     def _of_others(self) -> list[str]:

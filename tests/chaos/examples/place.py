@@ -1,6 +1,5 @@
 """Where services keep snapshots and tables, and what an operator does to these while the services run."""
 
-import shutil
 import sqlite3
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
@@ -42,22 +41,14 @@ class SqlitePlace:
 
     def copy_tables(self) -> None:
         """By SQLite itself, in one transaction."""
-        if not self._tables.exists():
-            return
-        fresh = self._copy.with_suffix(".part")
-        fresh.unlink(missing_ok=True)
-        with closing(sqlite3.connect(self._tables)) as source, closing(sqlite3.connect(fresh)) as target:
-            source.backup(target)
-        fresh.replace(self._copy)
+        if self._tables.exists():
+            _copy(self._tables, self._copy)
 
     def restore_tables(self) -> bool:
-        """Rename it: nobody sees half a file."""
-        if not self._copy.exists():
-            return False
-        fresh = self._copy.with_suffix(".part")
-        shutil.copyfile(self._copy, fresh)
-        fresh.replace(self._tables)
-        return True
+        """As ``.restore`` in the command line of SQLite does it."""
+        if self._copy.exists():
+            _copy(self._copy, self._tables)
+        return self._copy.exists()
 
     def rows(self, view: str) -> dict[str, dict[str, Any]]:
         """Read by the client of SQLite."""
@@ -70,6 +61,11 @@ class SqlitePlace:
                     return {}
                 raise
         return {row["key"]: {name: row[name] for name in row.keys() if name != "key"} for row in found}  # noqa: SIM118
+
+
+def _copy(source: Path, target: Path) -> None:
+    with closing(sqlite3.connect(source)) as own, closing(sqlite3.connect(target, timeout=10)) as other:
+        own.backup(other)
 
 
 @contextmanager
