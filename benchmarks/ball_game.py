@@ -3,7 +3,21 @@
 from collections.abc import Iterable
 from random import Random
 
-from callboard.actors import ActorSpec, AgentSpec, Effect, Event, Input, Moment, Origin, Question, Reply, Send, event
+from callboard.actors import (
+    ActorSpec,
+    AgentSpec,
+    Effect,
+    Event,
+    Input,
+    Moment,
+    Origin,
+    Question,
+    Reply,
+    Send,
+    Stopped,
+    Stopping,
+    event,
+)
 
 
 @event("mailbox.ball", version=1)
@@ -48,6 +62,8 @@ class Player:
                 yield from self._serve()
             elif self._back >= self._served:
                 yield Reply(self._asked, Over())
+        elif isinstance(message, Stopping):
+            yield Stopped()
 
     def _serve(self) -> Iterable[Effect]:
         self._served += self._game.volley
@@ -63,7 +79,10 @@ class Wall:
     def receive(self, message: Input, origin: Origin, now: Moment) -> Iterable[Effect]:
         """See ``Decision``."""
         del origin, now
-        return [Send("player", RETURNS)] if isinstance(message, Ball) and message.returns else []
+        if isinstance(message, Ball) and message.returns:
+            yield Send("player", RETURNS)
+        elif isinstance(message, Stopping):
+            yield Stopped()
 
 
 RETURNS, STAYS = Ball(returns=True), Ball(returns=False)

@@ -22,7 +22,7 @@ from rich.console import Console
 from rich.table import Table
 
 RESULTS = Path(__file__).parent / "results"
-PACKAGES = ("callboard", "thespian", "protobuf", "asyncpg", "aiokafka", "aiobotocore", "pyspark")
+PACKAGES = ("callboard", "thespian", "protobuf", "asyncpg", "aiokafka", "aiobotocore", "pyspark", "eventsourcing")
 
 
 def rounds(

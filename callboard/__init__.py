@@ -19,7 +19,9 @@ if TYPE_CHECKING:
     from callboard.board.board import Callboard
     from callboard.board.board_events import BoardEvents
     from callboard.board.entities.entities import Committed, Entities, EntityView
+    from callboard.board.entities.health.fold_report import FoldReport
     from callboard.board.entities.projected import FoldStatus, Projected, Reacting
+    from callboard.board.entities.replay.replayed import Replayed
     from callboard.board.care.retention_gate import GatePolicy, RetentionGate
     from callboard.board.care.verifying import Repair, Verified
     from callboard.board.command.commands import CommandOptions
@@ -136,21 +138,21 @@ __all__ = [
     "ClusterCommandOptions", "ClusterCommandResult", "ClusterReport", "ClusterSettingsChange", "ClusterView",
     "CohortQueue", "CommandOptions", "CommandRefused", "CommandResult", "Committed", "ConfigError", "DefinedJob",
     "DiscoveryMessage", "DistributedEvent", "Entities", "EntityView", "Explanation", "ExtraMissing", "FailedPackage",
-    "Fence", "FoldStatus", "GatePolicy", "Health", "HeldUp", "Hook", "HookCall", "HookFailed", "Instance",
-    "InstancesDiff", "Job", "JobEvent", "JobFigures", "JobPage", "JobPlan", "JobQuery", "JobRegistry", "JobState",
-    "JobStatistics", "Kind", "LeaderLease", "LeaderReplaced", "LeadershipLost", "Listener", "ListenerState",
-    "LogError", "LogLine", "LogReplaced", "LogUnavailable", "Member", "MemberOptions", "MemberReport",
-    "MembershipEnded", "NameLapsed", "NewJob", "NewJobOptions", "NotAllImported", "NotAnswered", "NotImported",
-    "NotSupported", "OffsetOutOfRange", "Outbox", "Package", "PackageCorrupt", "PackageError", "PackageRefused",
-    "Page", "Progress", "Projected", "Provider", "Publisher", "PublisherStatus", "Publishing", "QueueOrder",
-    "QueueSettings", "QueueState", "QueueView", "QueuedPackage", "Reacting", "RecordTooLarge", "Remedy",
-    "RemoteCluster", "RemoteInstance", "Repair", "RepositoryBusy", "RepositoryError", "RepositoryOccupied",
-    "RepositoryUnavailable", "RequestOptions", "RequestRefused", "Retention", "RetentionGate", "RetryJob",
-    "RootFilled", "RunningJob", "ScheduleState", "SchemaTooNew", "SigningKey", "Subscriber", "SubscriberOptions",
-    "SubscriberStatus", "SubscriberStuck", "SubscriberTaken", "TimerState", "Timers", "Token", "TopicMissing",
-    "Topology", "TopologyEvent", "TopologyEventKind", "TopologyView", "Trouble", "Undecodable", "Verified",
-    "ViewExplanation", "WellKnownProperty", "Worker", "WorkerState", "daily", "diff", "hourly", "monthly", "weekly",
-    "yearly",
+    "Fence", "FoldReport", "FoldStatus", "GatePolicy", "Health", "HeldUp", "Hook", "HookCall", "HookFailed",
+    "Instance", "InstancesDiff", "Job", "JobEvent", "JobFigures", "JobPage", "JobPlan", "JobQuery", "JobRegistry",
+    "JobState", "JobStatistics", "Kind", "LeaderLease", "LeaderReplaced", "LeadershipLost", "Listener",
+    "ListenerState", "LogError", "LogLine", "LogReplaced", "LogUnavailable", "Member", "MemberOptions",
+    "MemberReport", "MembershipEnded", "NameLapsed", "NewJob", "NewJobOptions", "NotAllImported", "NotAnswered",
+    "NotImported", "NotSupported", "OffsetOutOfRange", "Outbox", "Package", "PackageCorrupt", "PackageError",
+    "PackageRefused", "Page", "Progress", "Projected", "Provider", "Publisher", "PublisherStatus", "Publishing",
+    "QueueOrder", "QueueSettings", "QueueState", "QueueView", "QueuedPackage", "Reacting", "RecordTooLarge",
+    "Remedy", "RemoteCluster", "RemoteInstance", "Repair", "Replayed", "RepositoryBusy", "RepositoryError",
+    "RepositoryOccupied", "RepositoryUnavailable", "RequestOptions", "RequestRefused", "Retention", "RetentionGate",
+    "RetryJob", "RootFilled", "RunningJob", "ScheduleState", "SchemaTooNew", "SigningKey", "Subscriber",
+    "SubscriberOptions", "SubscriberStatus", "SubscriberStuck", "SubscriberTaken", "TimerState", "Timers", "Token",
+    "TopicMissing", "Topology", "TopologyEvent", "TopologyEventKind", "TopologyView", "Trouble", "Undecodable",
+    "Verified", "ViewExplanation", "WellKnownProperty", "Worker", "WorkerState", "daily", "diff", "hourly",
+    "monthly", "weekly", "yearly",
 ]  # fmt: skip
 
 _MODULES = {
@@ -173,7 +175,9 @@ _MODULES = {
     "callboard.board.jobs.finding.plan": "JobPlan",
     "callboard.board.jobs.finding.statistics": "JobFigures JobStatistics",
     "callboard.board.entities.entities": "Committed Entities EntityView",
+    "callboard.board.entities.health.fold_report": "FoldReport",
     "callboard.board.entities.projected": "FoldStatus Projected Reacting",
+    "callboard.board.entities.replay.replayed": "Replayed",
     "callboard.board.events.distributed_event": "DistributedEvent",
     "callboard.board.events.listener": "Listener",
     "callboard.board.events.listeners": "ListenerState",

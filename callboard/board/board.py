@@ -6,7 +6,7 @@ import socket
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Self, TypeVar, Unpack
+from typing import TYPE_CHECKING, Self, Unpack
 
 from callboard.actors.runtime import Runtime
 from callboard.backends.blob_store import BlobStore
@@ -23,6 +23,7 @@ from callboard.board.connect.settings import BoardSettings, Publishing
 from callboard.board.connect.subscriber_options import DRAIN_S, SubscriberOptions, subscriber_settings
 from callboard.board.connect.territory import Territory
 from callboard.board.context import BoardContext
+from callboard.board.entities import opening
 from callboard.board.member.options import MemberOptions, member_plan
 from callboard.board.method import method
 from callboard.board.publisher import Publisher
@@ -37,19 +38,12 @@ from callboard.messages.topics import PREFIX
 from callboard.version import __version__
 
 if TYPE_CHECKING:  # a board without a part in its cluster does not load them
-    from callboard.actors.entities.entity import Entity
-    from callboard.actors.entities.projections.projection import Projection, Reaction
     from callboard.board.board_events import BoardEvents
-    from callboard.board.entities.entities import Entities
-    from callboard.board.entities.projected import Projected, Reacting
     from callboard.board.jobs.board_jobs import BoardJobs
     from callboard.board.member.member import Member
     from callboard.board.topology.topology import Topology
-    from callboard.messages.event import Event
 
 ALREADY_OPEN = "this board is already open; use it, or create another Callboard for the same log"
-S = TypeVar("S", bound="Entity")
-R = TypeVar("R", bound="Event")
 
 
 class Callboard:
@@ -255,47 +249,6 @@ class Callboard:
 
         return BoardJobs(self.context)
 
-    def entities(
-        self, entity: "type[S]", *, snapshots: str = "", in_memory: int = 10_000, runs: bool = True
-    ) -> "Entities[S]":
-        """The entities of a class, which live on a topic of their own.
-
-        Args:
-            entity: the class.
-            snapshots: where their states are saved, so that the topic is not read from its beginning after a restart:
-                ``sqlite:FILE`` or ``postgresql://user@host/database``. Default: nowhere, and all are kept in memory.
-            in_memory: with snapshots, the number of entities that are kept in memory.
-            runs: whether this board runs the tasks of processes.
-
-        Raises:
-            ConfigError: wrong arguments; or other ones than before, for the same class on this board.
-        """
-        from callboard.board.entities.opening import entities
-
-        return entities(self.context, entity, snapshots, in_memory, runs)
-
-    def projection(self, projection: "type[Projection[R]]", *, into: str) -> "Projected[R]":
-        """A table that is made of events; not yet started.
-
-        Args:
-            projection: the class.
-            into: ``sqlite:FILE``, which may have other tables, or ``postgresql://user@host/database``.
-
-        Raises:
-            ConfigError: wrong arguments.
-        """
-        from callboard.board.entities.opening import projection as projected
-
-        return projected(self.context, projection, into)
-
-    def reaction(self, reaction: "type[Reaction]", *, into: str) -> "Reacting":
-        """Commands that follow from events; not yet started. ``into`` is where its place on the topics is kept, as for
-        ``projection``. Raises ``ConfigError``.
-        """
-        from callboard.board.entities.opening import reaction as reacting
-
-        return reacting(self.context, reaction, into)
-
     @property
     def events(self) -> "BoardEvents":
         """The events on this log. Called, as ``board.events()``, it follows what becomes of packages."""
@@ -304,10 +257,15 @@ class Callboard:
         return BoardEvents(self.context)
 
     start = method(starting.start)
+    entities = method(opening.entities)
+    projection = method(opening.projection)
+    reaction = method(opening.reaction)
     status = method(questions.status)
     queue = method(queues.queue)
     queue_entry = method(questions.queue_entry)
     cohorts = method(questions.cohorts)
+    folds = method(exposing.folds)
+    replay = method(exposing.replay)
     errors = method(queues.errors)
     metrics = method(exposing.metrics)
     explain = method(questions.explain)

@@ -17,6 +17,7 @@ from callboard.board.connect.territory import Territory
 from callboard.messages.topics import Topics
 
 if TYPE_CHECKING:
+    from callboard.board.entities.health.announcements import FoldAnnouncements
     from callboard.board.jobs.adding import JobAdder
     from callboard.board.jobs.reading import JobReading
     from callboard.board.topology.reading import Reading
@@ -56,6 +57,8 @@ class BoardContext:
         """What was read of the job topic."""
         self.adding: JobAdder | None = None
         """Appends new jobs."""
+        self.folds: FoldAnnouncements | None = None
+        """What was read of the announcements of folds."""
 
     @cached_property
     def incarnation(self) -> str:

@@ -2,7 +2,7 @@
 
 from callboard.actors.core.agent import Agent, AgentSpec
 from callboard.board.context import BoardContext
-from callboard.door import agents as door
+from callboard.door.actors import agents as door
 
 
 async def start(board: BoardContext, agent: AgentSpec) -> Agent:

@@ -147,6 +147,8 @@ COMMANDS: dict[str, Entry | Group] = {
         "Compare a subscriber's content with what the log says it should be; exit with 1 if it differs."),
     "repair": Entry("subscribers.verify:repair",
         "Ship exactly the differences to one subscriber, then verify it again.", changes=True),
+    "replay": Entry("status.replay:replay",
+        "Show how an entity, or a row of a projection, came to be: each commit or event, and the state after it."),
     "explain": Entry("status.explain:explain",
         "Show which package brought a path to a subscriber, and what happened to newer ones."),
     "seed": Entry("subscribers.seed:seed",

@@ -35,8 +35,8 @@ CONTROL = re.compile("[\x00-\x1f\x7f\ud800-\udfff]")
 """Banned in names and ids: NUL ends a header, a line feed ends a recipient, and a lone surrogate is not UTF-8."""
 
 PROSE = frozenset({
-    "author", "hook_error", "host", "last_error", "message", "place", "ready_reason", "reason", "repository", "source",
-    "stacktrace", "user", "version",
+    "author", "hook_error", "host", "last_error", "message", "place", "problem", "ready_reason", "reason",
+    "repository", "source", "stacktrace", "user", "version",
 })  # fmt: skip
 """Text fields that are only displayed. Every other text field is a name or an id."""
 
@@ -97,11 +97,11 @@ class _Rules:
 
     def apply(self, event: E, unfit: _Unfit) -> E:
         changes: dict[str, Any] = {}
-        ids = self.read_ids(event)
-        if not (max(map(len, ids)) <= ID_CHARS_MAX and "".join(ids).isprintable()):
+        ids = "".join(self.read_ids(event))
+        if not (len(ids) <= ID_CHARS_MAX and ids.isprintable()):  # the usual case: all of them together are short
             found = ((name, getattr(event, name)) for name in self.ids)
             changes |= {name: unfit(type(event), name, value) for name, value in found if not is_id(value)}
-        if max(map(len, self.read_prose(event))) > TEXT_CHARS_MAX:
+        if self.prose and max(map(len, self.read_prose(event))) > TEXT_CHARS_MAX:
             changes |= {name: clipped(getattr(event, name)) for name in self.prose}
         for name in self.names:
             if len(given := getattr(event, name)) > NAMES_MAX:
@@ -119,9 +119,11 @@ def _of_events(given: Any, unfit: _Unfit) -> Any:
     """A nested message, or a tuple of them truncated to ``NAMES_MAX``."""
     if isinstance(given, Event):
         return _rules(type(given)).apply(given, unfit)
-    kept = tuple(_rules(type(each)).apply(each, unfit) for each in given[:NAMES_MAX])
-    same = len(kept) == len(given) and all(map(lambda one, other: one is other, kept, given))
-    return given if same else kept
+    kept, is_changed = [], len(given) > NAMES_MAX
+    for each in given[:NAMES_MAX]:
+        kept.append(now := _rules(type(each)).apply(each, unfit))
+        is_changed = is_changed or now is not each
+    return tuple(kept) if is_changed else given
 
 
 def _refuse(kind: type[Event], name: str, value: str) -> str:

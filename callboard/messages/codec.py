@@ -169,10 +169,8 @@ class _Plan:
         long. Raises ``Undecodable``, ``ValueError`` and ``KeyError``; see ``decode``.
         """
         names: dict[str, Any] = {"new": object.__new__, "kind": self.cls, "found_in": UnknownFieldSet, "plan": self}
-        lines = ["def to_event(message):"]
         absent = "    if not message.HasField({0!r}): raise plan.undecodable({0!r}, message)"
-        lines += [absent.format(name) for name in self.demanded]
-        lines.append("    event = new(kind)")
+        lines = ["def to_event(message):", *map(absent.format, self.demanded), "    event = new(kind)"]
         for name, read in self.readers.items():
             names[f"set_{name}"], names[f"read_{name}"] = getattr(self.cls, name).__set__, read
             lines.append(f"    value = {f'message.{name}' if read is None else f'read_{name}(message)'}")

@@ -15,7 +15,7 @@ from callboard.sync.cluster import LeaderLease, Member, Topology
 from callboard.sync.entities import Entities, S
 from callboard.sync.events import BoardEvents, Listener
 from callboard.sync.jobs import BoardJobs, Worker
-from callboard.sync.twin import EventLoop, InWith, Twin, WithLoop, given, making, starting, waiting
+from callboard.sync.twin import EventLoop, InWith, Twin, WithLoop, given, iterating, making, starting, waiting
 
 if TYPE_CHECKING:
     from callboard.board.care.retention_gate import GatePolicy, RetentionGate
@@ -103,6 +103,8 @@ class Callboard(WithLoop[board.Callboard]):
     metrics = waiting(board.Callboard.metrics)
     queue_entry = waiting(board.Callboard.queue_entry)
     cohorts = waiting(board.Callboard.cohorts)
+    folds = waiting(board.Callboard.folds)
+    replay = iterating(board.Callboard.replay)
     errors = waiting(board.Callboard.errors)
     forget_subscriber = waiting(board.Callboard.forget_subscriber)
     clear = waiting(board.Callboard.clear)

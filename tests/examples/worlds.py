@@ -1,34 +1,17 @@
-"""The examples, as they are simulated: each module is imported from its folder, as its users do it."""
+"""The examples, as they are simulated."""
 
-import importlib
 import sys
 from collections import Counter
-from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 from callboard.testing.actors import simulate
+from examples.bank import bank
+from examples.stock import stock
 
-EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
+sys.modules |= {"bank": bank, "stock": stock}  # what runs in the folder of an example imports them by these names
 
-
-def imported(example: str, module: str) -> ModuleType:
-    """A module of an example. All examples have modules of the same names, so each gets its own."""
-    folder = str(EXAMPLES / example)
-    sys.path.insert(0, folder)
-    try:
-        its = importlib.import_module(module)
-    finally:
-        sys.path.remove(folder)
-    return its
-
-
-bank = imported("bank", "bank")
-bank_survival = imported("bank", "survival")
-del sys.modules["survival"]
-stock = imported("stock", "stock")
-stock_survival = imported("stock", "survival")
-del sys.modules["survival"]
+from examples.bank import survival as bank_survival  # noqa: E402
+from examples.stock import survival as stock_survival  # noqa: E402
 
 WORLDS: dict[str, dict[str, Any]] = {
     "bank": {

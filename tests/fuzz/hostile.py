@@ -25,7 +25,7 @@ WEIGHTS = (4, 5, 5, 4, 3)
 TYPES = {
     "package": ("PackageMessage",),
     "discovery": ("DiscoveryMessage", "DiscoveryMessage", "ForgottenMessage", "ThrottledMessage", "ArchivedMessage",
-                  "LogMessage"),
+                  "LogMessage", "FoldAnnouncementMessage"),
     "status": ("PackageStatusMessage", "PackageStatusMessage", "CommandResultMessage", "PingMessage"),
     "command": ("CommandMessage",),
     "event": (DISTRIBUTED, OTHER, MARKS),

@@ -22,6 +22,8 @@ PURE = {
     "hashlib",
     "heapq",
     "itertools",
+    "json",
+    "math",
     "random.Random",
     "shlex",
     "sys.byteorder",
@@ -32,8 +34,8 @@ PURE = {
     "zoneinfo.ZoneInfo",
     "callboard",
 }
-"""What a decision may import. What does I/O, tells the time or rolls dice is not among it; ``ZoneInfo`` reads a table
-that stays as it is, and the fold does not use it.
+"""What a decision may import. What does I/O, tells the time or rolls dice is not among it; ``json`` reads and writes
+only what it is given, and ``ZoneInfo`` reads a table that stays as it is, and the fold does not use it.
 """
 IMPURE = {"open", "print", "input", "exec", "eval", "__import__", "breakpoint"}
 """What does I/O without any import."""

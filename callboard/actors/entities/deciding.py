@@ -4,8 +4,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from callboard.actors.entities.entity import Deleted, Facts
-from callboard.actors.entities.held import FAULTS, Held, Made
+from callboard.actors.entities.held import FAULTS, WITHIN, Held, Made
 from callboard.errors import CommandRefused
+from callboard.messages.bounds import is_id
 from callboard.messages.entities.entity_mail import EntityCommand, EntityOutcome
 from callboard.messages.entities.entity_messages import EntityCommitMessage
 from callboard.messages.entities.sealing import opened, sealed
@@ -27,13 +28,15 @@ COMMIT_BYTES_MAX = 900_000
 @dataclass(frozen=True, slots=True)
 class Decided:
     """What a command leads to: its outcome, which holds once the ``commit`` counts, if there is one, and the commit
-    that it is ``based_on``, which was only tried before. ``failed``: the service's code did.
+    that it is ``based_on``, which was only tried before. ``after`` is the entity with the commit. ``failed``: the
+    service's code did.
     """
 
     outcome: EntityOutcome
     commit: EntityCommitMessage | None = None
     based_on: EntityCommitMessage | None = None
     failed: bool = False
+    after: Held | None = None
 
 
 class Trial:
@@ -52,7 +55,8 @@ class Trial:
         made = held.made.get(its.command_id) or known.known(its.command_id, self._offset)
         if made is not None:
             return Decided(repeated(made), based_on=based_on)
-        if its.is_old and len(known.made) < known.version:
+        read = max(self._offset, known.as_of)
+        if its.searched >= 0 and len(known.made) < known.version and read - its.searched > WITHIN:
             why = f"{its.key!r} has forgotten commands of long ago, and this may be one of them"
             return Decided(EntityOutcome(problem=why, code=FORGOTTEN), based_on=based_on)
         if held.problem:
@@ -64,7 +68,10 @@ class Trial:
         except CommandRefused as error:
             why = str(error)[:REFUSAL_CHARS_MAX] or "the entity refused it and gave no reason"
             outcome = EntityOutcome(version=held.version, problem=why, code=str(error.code), refused=True)
-            if its.is_final:
+            if not is_id(outcome.code):  # it could not be read again
+                why = f"{type(held.state).__name__}.decide refused it with the code {outcome.code!r:.60}; use a word"
+                outcome = EntityOutcome(version=held.version, problem=why, code="crashed")
+            elif its.is_final:
                 commit = replaced(self._commit(its, held, ()), reason=why, code=outcome.code)
                 return self._try(held, commit, (), based_on, is_final=True)
         except FAULTS as error:
@@ -94,7 +101,7 @@ class Trial:
             version=after.version, events=commit.events, problem=commit.reason, code=commit.code,
             refused=bool(commit.reason),
         )  # fmt: skip
-        return Decided(outcome, commit)
+        return Decided(outcome, commit, after=after)
 
     def _commit(self, its: EntityCommand, held: Held, events: tuple[Event, ...]) -> EntityCommitMessage:
         told = _told(events)

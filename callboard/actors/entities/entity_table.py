@@ -23,12 +23,14 @@ class EntityTable:
         """The entity; a new one if there is none. Do not change it."""
         return self.held.get(key) or Held(self._initial)
 
-    def apply(self, commit: EntityCommitMessage, offset: int) -> Held | None:
-        """Apply the commit at this offset, and return its entity, if it counts."""
+    def apply(self, commit: EntityCommitMessage, offset: int, after: Held | None = None) -> Held | None:
+        """Apply the commit at this offset, and return its entity, if it counts. ``after`` is the entity with it, if
+        that is known.
+        """
         held = self.find(commit.key)
         if not held.counts(commit, offset):
             return None
-        held.apply(commit, map(opened, commit.events), offset)
+        held.apply(commit, map(opened, commit.events), offset, after)
         self.held.pop(commit.key, None)
         self.held[commit.key] = held
         self._commits.append((offset, commit.key))

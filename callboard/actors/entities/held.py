@@ -67,9 +67,15 @@ class Held:
     def _is_kept(self, made: Made, offset: int) -> bool:
         return offset - made.offset <= WITHIN or self.version - made.version < LAST
 
-    def apply(self, commit: EntityCommitMessage, events: Iterable[Event], offset: int) -> None:
-        """Apply a commit that counts, with its events, which may fail to be read."""
-        if not self.problem and (commit.events or commit.ended):
+    def apply(
+        self, commit: EntityCommitMessage, events: Iterable[Event], offset: int, after: "Held | None" = None
+    ) -> None:
+        """Apply a commit that counts, with its events, which may fail to be read. If what it leads to was found out
+        before, from this state, that is ``after``.
+        """
+        if after is not None:
+            self.state, self.exists = after.state, after.exists
+        elif not self.problem and (commit.events or commit.ended):
             try:
                 self._evolve(events, commit.ended)
             except FAULTS as error:

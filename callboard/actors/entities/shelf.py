@@ -76,6 +76,8 @@ class Shelf:
         self._rng, self._save_s = rng, settings.save_s
         self.mark = mark
         """What the store says."""
+        self.log_id = ""
+        """The incarnation of the topic that is applied, once it is known."""
         self._requests = deque[Request]()  # the first one is under way
         self._attempt = 0
         self._dirty: dict[str, None] = {}
@@ -102,9 +104,9 @@ class Shelf:
         """Load keys of active processes, from behind this one on."""
         return self._ask(ScanFold(ACTIVE, after, SCAN_MANY))
 
-    def apply(self, commit: EntityCommitMessage, offset: int) -> Held | None:
-        """Apply the commit at this offset; return its entity if it counts."""
-        held = self.table.apply(commit, offset)
+    def apply(self, commit: EntityCommitMessage, offset: int, after: Held | None) -> Held | None:
+        """Apply the commit at this offset; return its entity if it counts. See ``EntityTable.apply``."""
+        held = self.table.apply(commit, offset, after)
         if held is not None and self._is_stored:
             self._dirty[commit.key] = None
         return held
@@ -196,6 +198,8 @@ class Shelf:
             self.mark = mark
             return Opened(present)
         if before and (present is None or present.log_id != before.log_id or present.next < before.next):
+            return Lost()
+        if present and self.log_id not in {"", present.log_id}:
             return Lost()
         self.mark = mark
         if isinstance(effect, SaveFold):

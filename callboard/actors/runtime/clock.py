@@ -1,6 +1,7 @@
 """The real clock, which only the composition root and the runtime use."""
 
 import time
+from time import clock_gettime, time_ns
 
 from callboard.actors.core.decision import Moment
 
@@ -13,4 +14,4 @@ class SystemClock:
 
     def now(self) -> Moment:
         """The present moment."""
-        return Moment(time.time_ns(), time.clock_gettime(_MONOTONIC))
+        return Moment(time_ns(), clock_gettime(_MONOTONIC))

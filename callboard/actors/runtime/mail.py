@@ -1,7 +1,6 @@
 """The message class that carries events between the actors of one agent."""
 
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from callboard.messages.codec import decode_any, encode_any
 from callboard.messages.event import Event
@@ -10,8 +9,7 @@ Encoded = tuple[tuple[str, bytes], ...]
 """The events' names and bytes."""
 
 
-@dataclass(frozen=True, slots=True)
-class Mail:
+class Mail(NamedTuple):
     """Events from an incarnation of the actor ``role``; ``question`` numbers a question or its answer.
 
     In one process it is passed by reference. Pickled, it carries only the events' protobuf encoding.

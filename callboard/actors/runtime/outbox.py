@@ -12,6 +12,9 @@ class Outbox:
     def __init__(self) -> None:
         self._mails: list[tuple[str, int, list[Event]]] = []
 
+    def __bool__(self) -> bool:
+        return bool(self._mails)
+
     def put(self, role: str, question: int, event: Event) -> None:
         """Add an event; it joins the receiver's latest mail if that belongs to the same question."""
         for receiver, about, events in reversed(self._mails):
@@ -24,6 +27,5 @@ class Outbox:
 
     def take(self) -> list[tuple[str, int, tuple[Event, ...]]]:
         """Empty the outbox: receiver, question and events of each mail."""
-        mails = [(role, question, tuple(events)) for role, question, events in self._mails]
-        self._mails.clear()
-        return mails
+        mails, self._mails = self._mails, []
+        return [(role, question, tuple(events)) for role, question, events in mails]

@@ -51,13 +51,14 @@ FAULTS = (Exception, SystemExit, CancelledError)
 
 
 class Peer:
-    """The last known address of an actor."""
+    """The last known address of an actor, and the origin of its mail that belongs to no question."""
 
-    __slots__ = ("address", "epoch")
+    __slots__ = ("address", "epoch", "origin")
 
-    def __init__(self, epoch: int, address: ActorAddress) -> None:
+    def __init__(self, role: str, epoch: int, address: ActorAddress) -> None:
         self.epoch = epoch
         self.address = address
+        self.origin = Origin(role)
 
 
 class Shell(Actor):  # type: ignore[misc]  # thespian is untyped
@@ -105,7 +106,7 @@ class Shell(Actor):  # type: ignore[misc]  # thespian is untyped
         role = hello.actor.role
         hello.site.enter(role)
         self._log = get_logger().bind(agent=hello.agent, role=role, epoch=hello.epoch)
-        self._peers = {route.role: Peer(route.epoch, route.address) for route in hello.routes}
+        self._peers = {route.role: Peer(route.role, route.epoch, route.address) for route in hello.routes}
         rng = Random(f"{hello.seed}/{role}/{hello.epoch}")  # noqa: S311  # reproducible, not secret
         self._decision = hello.actor.decision(hello.actor.settings, rng)
         self._feed(Started())
@@ -136,15 +137,19 @@ class Shell(Actor):  # type: ignore[misc]  # thespian is untyped
     # Peers.
 
     def _read(self, mail: Mail, sender: ActorAddress) -> None:
-        self._meet(mail.role, mail.epoch, sender)
-        if mail.epoch < self._peers[mail.role].epoch:
-            # Its successor is known already, and the decision has forgotten this one.
-            self._log.debug("mail.dropped", sender=mail.role, sender_epoch=mail.epoch, reason="stale")
-            return
-        origin = Origin(mail.role, mail.question)
-        for event in mail.events:
-            if number := _question(origin):
-                self._asked[number] = event
+        role, epoch, question, events = mail
+        peer = self._peers.get(role)
+        if peer is None or peer.epoch != epoch:
+            self._meet(role, epoch, sender)
+            peer = self._peers[role]
+            if epoch < peer.epoch:
+                # Its successor is known already, and the decision has forgotten this one.
+                self._log.debug("mail.dropped", sender=role, sender_epoch=epoch, reason="stale")
+                return
+        origin = Origin(role, question) if question else peer.origin
+        for event in events:
+            if question and role == GATEWAY:
+                self._asked[question] = event
             self._feed(event, origin)
 
     def _meet(self, role: str, epoch: int, address: ActorAddress) -> None:
@@ -152,7 +157,7 @@ class Shell(Actor):  # type: ignore[misc]  # thespian is untyped
         known = self._peers.get(role)
         if known is not None and known.epoch >= epoch:
             return
-        self._peers[role] = Peer(epoch, address)
+        self._peers[role] = Peer(role, epoch, address)
         if role != GATEWAY:
             self._feed(PeerUp(role))
 
@@ -165,17 +170,20 @@ class Shell(Actor):  # type: ignore[misc]  # thespian is untyped
         now = self._hello.site.clock.now()
         self._origin = origin
         for effect in decision.receive(message, origin, now):
-            self._carry_out(effect, now.mono_s)
+            if isinstance(effect, Send):  # most are
+                self._mail(effect.role, 0, effect.event)
+            else:
+                self._carry_out(effect, now.mono_s)
             if self._decision is not decision:
                 return  # it has stopped
-        self._post()
+        if self._outbox:
+            self._post()
         self._origin = NOBODY
-        self._ask_for_wake()
+        if self._timers.changed:
+            self._ask_for_wake()
 
     def _carry_out(self, effect: Effect, now_s: float) -> None:
         match effect:
-            case Send(role, event):
-                self._mail(role, 0, event)
             case Reply(origin, event):
                 self._asked.pop(_question(origin), None)
                 self._mail(origin.role, origin.question, event)
@@ -202,16 +210,16 @@ class Shell(Actor):  # type: ignore[misc]  # thespian is untyped
         self._outbox.put(role, question, event)
 
     def _post(self) -> None:
-        assert self._hello is not None
-        handled = self._origin
+        hello, handled = self._hello, self._origin
+        assert hello is not None
         for role, question, events in self._outbox.take():
             self._origin = Origin(role, question) if role == GATEWAY else handled  # to blame if it cannot be encoded
             peer = self._peers.get(role)
             if peer is None:
                 self._log.debug("mail.dropped", receiver=role, reason="unknown receiver")
             else:
-                mail = Mail(self._hello.actor.role, self._hello.epoch, question, events)
-                self.send(peer.address, self._hello.site.outgoing(mail))
+                mail = Mail(hello.actor.role, hello.epoch, question, events)
+                self.send(peer.address, hello.site.outgoing(mail))
 
     def _stop(self) -> None:
         assert self._hello is not None

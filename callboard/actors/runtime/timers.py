@@ -20,11 +20,14 @@ class Timers:
     def __init__(self) -> None:
         self._deadlines: dict[str, float] = {}
         self._wakes: list[float] = []  # outstanding, the earliest last
+        self.changed = False
+        """Whether a wake-up may have to be requested: something was set or was due since ``next_wake``."""
 
     def set(self, key: str, seconds: float, now_s: float) -> None:
         """(Re)start the timer ``key``; ``seconds < 0`` cancels it. Raises ``ValueError`` unless the time is finite."""
         if not isfinite(seconds):
             raise ValueError(f"timer {key!r} was set to {seconds} seconds; give a finite number, below 0 to cancel it")
+        self.changed = True
         if seconds < 0:
             self._deadlines.pop(key, None)
         else:
@@ -32,6 +35,7 @@ class Timers:
 
     def due(self, now_s: float) -> list[tuple[str, float]]:
         """At a wake-up: the due timers and their deadlines, in order of these; they stay until taken."""
+        self.changed = True
         if self._wakes:
             self._wakes.pop()  # this wake-up, even if it came early: it does not come again
         ripe = [(key, at) for key, at in self._deadlines.items() if at <= now_s + SLACK_S]
@@ -46,6 +50,7 @@ class Timers:
 
     def next_wake(self, now_s: float) -> float | None:
         """Seconds after which to request a wake-up; None if an outstanding one suffices."""
+        self.changed = False
         first = min(self._deadlines.values(), default=None)
         if first is None:
             return None

@@ -2,8 +2,10 @@
 
 import asyncio
 import re
+from collections import deque
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from callboard.actors.core.agent import Agent
 from callboard.actors.core.lease import ORIGIN
@@ -20,8 +22,18 @@ from callboard.messages.reading import Unread, read
 ASK_S = 30.0
 """Seconds for the answer to a command; then it is sent again."""
 
+END_S, ENDS_MAX = 1.0, 600
+"""How often one looks where a topic ends, in seconds; and how many of these ends are remembered."""
+
 READ_MAX = 2000
 """Records that are searched at once."""
+
+
+class Found(NamedTuple):
+    """The outcomes of commands that have a commit below the offset ``end``."""
+
+    made: dict[str, EntityOutcome]
+    end: int
 
 
 @dataclass(slots=True)
@@ -29,7 +41,7 @@ class Search:
     """A search through the topic of entities for commits of commands, by their ids."""
 
     commands: dict[str, EntityCommand] = field(default_factory=dict)
-    found: "asyncio.Task[dict[str, EntityOutcome]] | None" = None
+    found: "asyncio.Task[Found] | None" = None
 
 
 class Asker:
@@ -49,25 +61,34 @@ class Asker:
     ) -> None:  # fmt: skip
         self._log, self._topic, self._keeper, self._ask_s = log, topic, keeper, ask_s
         self._next: dict[str, Search] = {}
-        self._running: dict[str, asyncio.Task[dict[str, EntityOutcome]]] = {}
+        self._ends: dict[str, deque[tuple[float, int]]] = {}
+        self._running: dict[str, asyncio.Task[Found]] = {}
 
     async def __call__(self, effect: AskEntity) -> EntityOutcome:
         """What became of the command. Raises as ``Agent.ask`` and ``Log.read``."""
-        outcome = await self._ask(effect.entity, effect.command)
-        if outcome.code != FORGOTTEN:
-            return outcome
         topic = self._topic(effect.entity)
-        if (await self._log.bounds(topic)).first > ORIGIN:
-            return replaced(outcome, problem=f"{outcome.problem}; the first records of {topic} were removed")
-        if (made := (await self._search(topic, effect.command)).get(effect.command.command_id)) is not None:
-            return made
-        return await self._ask(effect.entity, replaced(effect.command, is_old=False))
+        command = replaced(effect.command, searched=await self._searched(topic, effect.since_s))
+        while (outcome := await self._ask(effect.entity, command)).code == FORGOTTEN:
+            if (await self._log.bounds(topic)).first > ORIGIN:
+                return replaced(outcome, problem=f"{outcome.problem}; the first records of {topic} were removed")
+            searched = await self._search(topic, command)
+            if (made := searched.made.get(command.command_id)) is not None:
+                return made
+            command = replaced(command, searched=searched.end)
+        return outcome
+
+    async def _searched(self, topic: str, since_s: float) -> int:
+        """An offset below which no command is that was sent after this time: where the topic ended at a time before."""
+        ends, now_s = self._ends.setdefault(topic, deque(maxlen=ENDS_MAX)), asyncio.get_running_loop().time()
+        if not ends or ends[-1][0] < now_s - END_S:
+            ends.append((now_s, (await self._log.bounds(topic)).end))
+        return max((end for at_s, end in ends if at_s <= since_s), default=0)
 
     async def _ask(self, entity: type[Entity], command: EntityCommand) -> EntityOutcome:
         agent = await self._keeper(entity)
         return (await agent.ask(roles.KEEPER, EntityCommands(commands=(command,)), self._ask_s)).outcomes[0]
 
-    async def _search(self, topic: str, command: EntityCommand) -> dict[str, EntityOutcome]:
+    async def _search(self, topic: str, command: EntityCommand) -> Found:
         """Search with all others that ask now, after the search that is under way."""
         search = self._next.setdefault(topic, Search())
         search.commands[command.command_id] = command
@@ -75,7 +96,7 @@ class Asker:
             search.found = asyncio.create_task(self._found(topic, search))
         return await asyncio.shield(search.found)
 
-    async def _found(self, topic: str, search: Search) -> dict[str, EntityOutcome]:
+    async def _found(self, topic: str, search: Search) -> Found:
         if before := self._running.get(topic):
             await asyncio.wait({before})
         assert search.found is not None
@@ -98,4 +119,4 @@ class Asker:
                         code=commit.code, refused=bool(commit.reason),
                     )  # fmt: skip
             at = records[-1].offset + 1
-        return found
+        return Found(found, at)

@@ -2,8 +2,9 @@
 
 import json
 import os
+import re
 import sqlite3
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -28,6 +29,7 @@ CREATE TABLE IF NOT EXISTS callboard_folds (
     mark TEXT NOT NULL DEFAULT '', published INTEGER NOT NULL DEFAULT 0
 )"""
 _KNOWN = "SELECT id, version, code, published FROM callboard_folds WHERE name = ? ORDER BY id"
+_OTHERS = "SELECT 1 FROM callboard_folds WHERE id = ? AND name <> ?"
 _MARK = "SELECT mark FROM callboard_folds WHERE (id, name, version, code) = (?, ?, ?, ?)"
 _TABLES = "SELECT name FROM sqlite_master WHERE type = 'table' AND instr(name, ?) = 1"
 
@@ -99,7 +101,7 @@ class SqliteFolds:
         with self._transaction("IMMEDIATE") as (connection, _):
             known = self._known(connection)
             outdated = outdated_by(self._id, known, self._fold, self._path)
-            self._show(connection, known)
+            self._show(connection)
             for each in outdated:
                 self._drop(connection, each.id)
             connection.execute("UPDATE callboard_folds SET published = 1 WHERE id = ?", (self._id,))
@@ -167,12 +169,13 @@ class SqliteFolds:
     def _tables(self, connection: sqlite3.Connection, number: int) -> list[str]:
         return [name for (name,) in connection.execute(_TABLES, (f"callboard_fold_{number}_",))]
 
-    def _show(self, connection: sqlite3.Connection, known: Sequence[Generation]) -> None:
+    def _show(self, connection: sqlite3.Connection) -> None:
         view = self._fold.view
         there = connection.execute(
             "SELECT type, sql FROM sqlite_master WHERE lower(name) = ?", (view.lower(),)
         ).fetchone()
-        if there and not (there[0] == "view" and any(f"callboard_fold_{each.id}_" in there[1] for each in known)):
+        shows = re.search(r"callboard_fold_(\d+)_", there[1]) if there and there[0] == "view" else None
+        if there and (shows is None or connection.execute(_OTHERS, (shows[1], self._fold.name)).fetchone()):
             what = f"{self._path} has a {there[0]} {view!r} of something else"
             raise RepositoryOccupied(f"{what}; rename that, or the event of the rows")
         if not there or f"callboard_fold_{self._id}_" not in there[1]:

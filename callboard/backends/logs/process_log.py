@@ -4,8 +4,8 @@ import asyncio
 import os
 from collections.abc import Awaitable, Callable
 
+from callboard.backends.logs.appended import Appended
 from callboard.backends.logs.limits import closed
-from callboard.backends.logs.wake_up import WakeUp
 from callboard.errors import ConfigError, LogUnavailable
 
 
@@ -30,21 +30,22 @@ class ProcessLog:
 
     async def _wait(
         self,
-        appended: WakeUp,
+        appended: Appended,
+        start: int,
         holds: Callable[[], Awaitable[bool]],
         timeout_s: float,
         recheck_s: float,
-        heard: Callable[[], bool] = lambda: False,
     ) -> bool:
-        """Whether ``holds`` before the timeout. It is asked after every ring, unless ``heard`` knows, and every
-        ``recheck_s`` seconds.
+        """Whether the topic ``holds`` a record from ``start`` on before the timeout. It is asked first, after every
+        ring, and every ``recheck_s`` seconds, unless ``appended`` knows.
         """
         loop = asyncio.get_running_loop()
         deadline = loop.time() + timeout_s
+        is_known = timeout_s > 0 and appended.is_end(start)
         while not self._closed:
             ring = appended.next_ring()  # before the check, so that an append between the two is not missed
             try:
-                if await holds():
+                if not is_known and await holds():
                     return True
             except LogUnavailable:
                 if not self._closed:
@@ -52,6 +53,7 @@ class ProcessLog:
             if (left_s := deadline - loop.time()) <= 0:
                 return False
             await asyncio.wait({ring}, timeout=min(left_s, recheck_s))
-            if heard() and not self._closed:
+            if appended.has(start) and not self._closed:
                 return True
+            is_known = False
         return False

@@ -125,8 +125,10 @@ class Agents:
 
         return await self.keeper(entity, topic_of(self._resources.settings.prefix, entity))
 
-    async def projector(self, settings: "ProjectorSettings", where: str) -> Agent:
+    async def projector(self, settings: "ProjectorSettings", where: str, instance: str = "") -> Agent:
         """The agent of a projection or a reaction: likewise."""
+        topic = self._resources.settings.topics.discovery
+        settings = replace(settings, instance=instance or socket.gethostname(), announce=topic)
         return await self._once(f"/{settings.name}", lambda: self._start_projector(settings, where))
 
     async def _once(self, name: str, start: Callable[[], Coroutine[Any, Any, Agent]]) -> Agent:
@@ -141,8 +143,9 @@ class Agents:
 
         its = self._kept.setdefault(topic, EntityOptions())
         settings = entities.EntitySettings(
-            entity, topic, instance, bool(its.snapshots), its.in_memory, its.runs
-        )
+            entity, topic, instance, bool(its.snapshots), its.in_memory, its.runs,
+            announce=self._resources.settings.topics.discovery,
+        )  # fmt: skip
         place = kept(entity, topic, its.snapshots, self._resources.settings)
         return await self._start_fold(f"entities {entity.__name__}", entities.actors(settings), place)
 
@@ -156,7 +159,7 @@ class Agents:
     async def _start_fold(self, name: str, actors: tuple[ActorSpec, ...], place: "FoldPlaceOf") -> Agent:
         from callboard.board.connect.folds import open_world as open_fold_world
 
-        world: Callable[[], Awaitable[World]] = partial(open_fold_world, self._resources.settings, place)
+        world: Callable[[], Awaitable[World]] = partial(open_fold_world, self._resources.settings, place, Agents)
         if self._runtime == "embedded":
             world = partial(self._fold_world, place)
         agent = await start_agent(

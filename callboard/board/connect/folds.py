@@ -4,7 +4,7 @@ from collections.abc import Awaitable, Callable
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Any, Protocol
 
 from callboard.actors.core.agent import Agent, World
 from callboard.actors.core.decision import Perform
@@ -22,7 +22,7 @@ from callboard.backends.fold_stores import open_fold_store
 from callboard.backends.log import Log
 from callboard.board.connect.resources import Resources
 from callboard.board.connect.settings import BoardSettings
-from callboard.door.entities import entity_name
+from callboard.door.actors.entities import entity_name
 from callboard.messages.topics import entity_topic
 
 
@@ -70,17 +70,27 @@ Keepers = Callable[[type[Entity]], Awaitable[Agent]]
 """The agent that keeps the entities of a class."""
 
 
-async def open_world(settings: BoardSettings, place: FoldPlaceOf) -> World:
-    """The world of an actor in its own process, which opens the log, and keeps the entities that it asks."""
-    from callboard.board.connect.agents import Agents
+class Keeping(Protocol):
+    """Agents that keep entities."""
 
+    async def keeper_of(self, entity: type[Entity]) -> Agent:
+        """The one that keeps the entities of this class."""
+        ...
+
+    async def close(self) -> None:
+        """Stop all of them."""
+        ...
+
+
+async def open_world(settings: BoardSettings, place: FoldPlaceOf, agents: Callable[[Resources], Keeping]) -> World:
+    """The world of an actor in its own process, which opens the log, and keeps the entities that it asks."""
     async with AsyncExitStack() as stack:
         resources = Resources(settings, create=False)
         stack.push_async_callback(resources.close)
         await resources.open()
-        agents = Agents(resources)
-        stack.push_async_callback(agents.close)
-        world = shared_world(resources.log, settings, place, agents.keeper_of)
+        keeping = agents(resources)
+        stack.push_async_callback(keeping.close)
+        world = shared_world(resources.log, settings, place, keeping.keeper_of)
         return OwnedWorld(world, stack.pop_all())
 
 

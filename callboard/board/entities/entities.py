@@ -1,7 +1,7 @@
 """The entities of one class: sends them commands, and tells their state."""
 
 import asyncio
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Coroutine, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Generic, NamedTuple, TypeVar, cast
 
@@ -9,7 +9,7 @@ from callboard.actors.core.agent import Agent
 from callboard.actors.entities import roles
 from callboard.actors.entities.entity import Entity
 from callboard.board.context import BoardContext
-from callboard.door import entities as door
+from callboard.door.actors import entities as door
 from callboard.errors import (
     CallboardError,
     CommandRefused,
@@ -172,23 +172,30 @@ class Entities(Generic[S]):
     async def _outcome(self, command: EntityCommand, timeout_s: float) -> EntityOutcome:
         """Ask together with all who ask now: a question costs more than a command."""
         loop = asyncio.get_running_loop()
-        waiting = Waiting(command, timeout_s, loop.create_future())
+        outcome: asyncio.Future[EntityOutcome] = loop.create_future()
         if not self._waiting:
-            loop.call_soon(self._ask)
-        self._waiting.append(waiting)
+            self._begin(self._ask())
+        self._waiting.append(Waiting(command, timeout_s, outcome))
+        timer = loop.call_later(timeout_s, _give_up, outcome)  # costs a third of asyncio.timeout
         try:
-            async with asyncio.timeout(timeout_s):
-                return await waiting.outcome
+            return await outcome
         except TimeoutError:
             again = f"it may still be carried out, so repeat it with command_id={command.command_id!r}"
             raise NotAnswered(f"{command.key!r} did not answer within {timeout_s:g} s; {again}") from None
+        finally:
+            timer.cancel()
 
-    def _ask(self) -> None:
+    def _begin(self, work: Coroutine[None, None, None]) -> None:
+        task = asyncio.create_task(work)
+        self._asking.add(task)
+        task.add_done_callback(self._asking.discard)
+
+    async def _ask(self) -> None:
         taken, self._waiting = self._waiting, []
-        for together in _batches(taken):
-            task = asyncio.create_task(self._ask_together(together))
-            self._asking.add(task)
-            task.add_done_callback(self._asking.discard)
+        first, *others = _batches(taken)
+        for together in others:
+            self._begin(self._ask_together(together))
+        await self._ask_together(first)
 
     async def _ask_together(self, waiting: Sequence[Waiting]) -> None:
         try:
@@ -203,6 +210,11 @@ class Entities(Generic[S]):
         for each, outcome in zip(waiting, answer.outcomes, strict=True):
             if not each.outcome.done():
                 each.outcome.set_result(outcome)
+
+
+def _give_up(outcome: "asyncio.Future[EntityOutcome]") -> None:
+    if not outcome.done():
+        outcome.set_exception(TimeoutError())
 
 
 def _batches(waiting: Sequence[Waiting]) -> Iterator[Sequence[Waiting]]:

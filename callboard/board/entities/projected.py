@@ -9,7 +9,7 @@ from callboard.actors.entities.projections import PROJECTOR, ProjectorSettings
 from callboard.actors.entities.projections.table_rows import ROWS, Columns, fold_of
 from callboard.backends.fold_stores import open_fold_store
 from callboard.board.context import BoardContext
-from callboard.door import projections as door
+from callboard.door.actors import projections as door
 from callboard.errors import NotAnswered, RequestRefused
 from callboard.messages.entities.entity_mail import FoldQuery, FoldRebuild, FoldState
 from callboard.messages.event import Event
@@ -51,7 +51,7 @@ class Reacting:
 
     async def start(self) -> Agent:
         """Start its agent, unless it runs. Any number of processes may run it: one works, the others stand by."""
-        return await self._board.agents.projector(self._settings, self._into)
+        return await self._board.agents.projector(self._settings, self._into, self._board.instance)
 
     async def reached(self, offset: int, of: type[Entity] | str, *, timeout_s: float = ANSWER_S) -> None:
         """Wait until what is on the log up to this offset is in the rows, or was reacted to.

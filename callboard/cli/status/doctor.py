@@ -16,6 +16,7 @@ from callboard.backends.address import shown, without_passwords
 from callboard.backends.examination import Finding, Level, advice, problem_of
 from callboard.board.care.checkup import Checkup, examine_backends
 from callboard.board.care.fleet_checkup import TopicView, examine_fleet, examine_topics
+from callboard.board.entities.health.checkup import examine_folds
 from callboard.board.events.listeners import examine_listeners
 from callboard.board.jobs.health.checkup import examine_jobs
 from callboard.board.jobs.outbox.checkup import examine_outbox
@@ -119,6 +120,7 @@ async def _examine_board(loaded: Loaded, report: Report) -> None:
         report.checkup.add("listeners", *await examine_listeners(board.context))
         if not {row.topic for row in report.topics}.issuperset(astuple(board.settings.topics)):
             return  # a missing topic cannot be read
+        report.checkup.add("folds", *await examine_folds(board.context))
         limits = loaded.config.retention.limits()
         report.checkup.add("subscribers", *await examine_fleet(board.context, limits, report.checkup.kept))
         report.checkup.add("signatures", *examine_ignored(await look(board.log, board.settings.topics), time.time_ns()))

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from callboard.board.entities.health.fold_report import FoldReport
 from callboard.board.read.status.retention_forecast import RetentionForecast
 from callboard.board.views import BoardStatus, to_data
 from callboard.cli.board import on_board
@@ -44,9 +45,9 @@ def status(
 
     section = options.load().config.retention
 
-    async def look(board: "Callboard") -> tuple[BoardStatus, list[RetentionForecast]]:
+    async def look(board: "Callboard") -> tuple[BoardStatus, list[RetentionForecast], tuple[FoldReport, ...]]:
         view = await board.status()
-        return view, await retention_forecasts(board, section, view.subscribers)
+        return view, await retention_forecasts(board, section, view.subscribers), await board.folds()
 
     async def watching(board: "Callboard") -> None:
         from rich.live import Live
@@ -55,19 +56,21 @@ def status(
 
         with Live(console=screen(), auto_refresh=False) as live:
             while True:
-                live.update(Screen(*await look(board), selection, fit=True), refresh=True)
+                view, left, folds = await look(board)
+                live.update(Screen(view, left, selection, folds, fit=True), refresh=True)
                 await asyncio.sleep(REFRESH_S)
 
     if watch:
         on_board(options, watching, endless=True)
         return
-    view, left = on_board(options, look)
+    view, left, folds = on_board(options, look)
     if json:
         shown = replace(view, subscribers=selection.of(view.subscribers))
         counted = {"totals": totals(view.subscribers), "retention_forecast": [asdict(each) for each in left]}
+        counted["folds"] = [asdict(each) for each in folds]
         show_json(to_data(shown) | counted)
         return
-    show_drawn(Screen(view, left, selection))
+    show_drawn(Screen(view, left, selection, folds))
     if view.problem:
         say(f"warning: {view.problem}")
     warn(section, left)

@@ -10,6 +10,7 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
+from callboard.board.entities.health.fold_report import FoldReport
 from callboard.board.read.status.retention_forecast import RetentionForecast
 from callboard.board.views import (
     BoardStatus,
@@ -20,6 +21,7 @@ from callboard.board.views import (
     SubscriberStatus,
     shown_state,
 )
+from callboard.cli.status.folds_table import folds_table
 from callboard.cli.status.status_selection import Selection, totals
 from callboard.cli.terminal.output import age, count, size, state_text, table, text
 from callboard.escaping import escaped
@@ -44,7 +46,7 @@ BESIDE_CELLS = 20
 
 class Screen:
     """Totals, a line for every selected subscriber, then those in trouble with their remedies, then the publishers and
-    their cohorts.
+    their cohorts, then the folds.
 
     ``left`` says who falls out of retention, and when. With ``fit`` it is no higher than the terminal: subscribers in
     trouble get half of it, and what does not fit is counted.
@@ -55,12 +57,14 @@ class Screen:
         view: BoardStatus,
         left: Iterable[RetentionForecast] = (),
         selection: Selection = ALL,
+        folds: Iterable[FoldReport] = (),
         *,
         fit: bool = False,
     ) -> None:
         self._view = view
         self._rows = selection.of(view.subscribers)
         self._publishers = [row for row in view.publishers if row.needs or not selection.needs]
+        self._folds = [row for row in folds if row.needs or not selection.needs]
         self._soon = {each.subscriber: each.left_s for each in left if each.soon}
         self._fit = fit
         self._columns: Sequence[int] = ()
@@ -71,6 +75,7 @@ class Screen:
         totals = [_totals(self._view.subscribers)] if self._view.subscribers else []
         stories = [self._story(row) for row in self._rows if row.troubles or row.name in self._soon]
         cohorts: list[RenderableType] = [text(), _publishers(self._publishers)] if self._publishers else []
+        cohorts += [text(), folds_table(self._folds)] if self._folds else []
         notes: list[RenderableType] = []
         for note in self._view.notes:
             notes += [text(), text(f"note: {note}", style="yellow")]

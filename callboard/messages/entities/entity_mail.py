@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from callboard.messages.entities.entity_messages import DeclaredEvent
+from callboard.messages.entities.entity_messages import DeclaredEvent, FoldPlace
 from callboard.messages.event import Event
 from callboard.messages.question import Question
 
@@ -13,9 +13,10 @@ class EntityCommand(Event):
     refused unless the entity has this version; ``events`` are committed as they are, in place of a ``command``.
 
     With ``is_final`` the outcome is recorded in any case, also a refusal. So it stays the same, however often and from
-    where the command is sent; otherwise, a command that was refused may be carried out when it is repeated. With
-    ``is_old``, it may have been sent before, at any time: the code ``forgotten`` tells that this entity has forgotten
-    commands, which may include this one.
+    where the command is sent; otherwise, a command that was refused may be carried out when it is repeated.
+
+    With ``searched``, the topic has no commit of the command below this offset; the code ``forgotten`` tells that the
+    entity does not know all commands since. -1: it does not matter.
     """
 
     key: str
@@ -24,7 +25,7 @@ class EntityCommand(Event):
     version: int = -1
     events: tuple[DeclaredEvent, ...] = ()
     is_final: bool = False
-    is_old: bool = False
+    searched: int = -1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,15 +75,6 @@ class EntityQuery(Question[EntityState]):
 
     key: str
     after: int = -1
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FoldPlace(Event):
-    """How far a fold has read a topic: the ``next`` offset, of the incarnation ``log_id``."""
-
-    topic: str
-    log_id: str = ""
-    next: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

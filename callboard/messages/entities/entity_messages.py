@@ -1,4 +1,4 @@
-"""Messages on the topic of an entity class."""
+"""Messages on the topic of an entity class, and what folds announce."""
 
 from dataclasses import dataclass
 
@@ -35,3 +35,38 @@ class EntityCommitMessage(Event):
     ended: bool = False
     reason: str = ""
     code: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FoldPlace(Event):
+    """How far a fold has read a topic: the ``next`` offset, of the incarnation ``log_id``."""
+
+    topic: str
+    log_id: str = ""
+    next: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FoldAnnouncementMessage(Event):
+    """Topic ``discovery``: how far a fold is. It is announced on change and every ``interval_s`` seconds.
+
+    ``kind`` is ``entities``, ``process``, ``projection`` or ``reaction``; ``name`` is the declared name of the class or
+    of the row, or the name of the reaction. ``incarnation`` is another one after each start, also on the same
+    ``instance``. ``state`` is ``reading``, ``live``, ``building``, ``standby``, or ``stopped`` by a ``problem``. The
+    numbers and the ``troubles`` are those of ``FoldState``. ``ended``: it was stopped in order, and says no more.
+    """
+
+    kind: str
+    name: str
+    instance: str = ""
+    incarnation: str
+    state: str = ""
+    places: tuple[FoldPlace, ...] = ()
+    held: int = 0
+    active: int = 0
+    unreadable: int = 0
+    refused: int = 0
+    problem: str = ""
+    troubles: tuple[str, ...] = ()
+    interval_s: int = 0
+    ended: bool = False

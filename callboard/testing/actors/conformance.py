@@ -4,7 +4,7 @@ from collections import deque
 from random import Random
 
 from callboard.actors.entities.entity import Entity
-from callboard.door.entities import entity_name
+from callboard.door.actors.entities import entity_name
 from callboard.errors import ConfigError
 from callboard.testing.actors.given import NOW, ns_of
 from callboard.testing.actors.rehearsal import Rehearsal, shown

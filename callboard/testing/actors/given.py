@@ -5,7 +5,8 @@ from difflib import ndiff
 from typing import Any, Self
 
 from callboard.actors.entities.entity import Deleted, Entity
-from callboard.door import entities as door
+from callboard.actors.entities.processes.process import Task
+from callboard.door.actors import entities as door
 from callboard.door.rules import Unfit, checked, instance_of, several
 from callboard.errors import ConfigError
 from callboard.messages.event import Event
@@ -61,6 +62,13 @@ class Decision:
             raise ConfigError(f"{state!r:.80} is no state; give a {self._rehearsal.entity.__name__}, or None")
         if (found := self._rehearsal.state) != state:
             self._differ("has another state", [shown(state)], [shown(found)])
+        return self
+
+    def then_todo(self, *tasks: Task) -> Self:
+        """The process has these tasks now, in any order."""
+        wanted, found = sorted(map(repr, tasks)), sorted(map(repr, self._rehearsal.todo()))
+        if wanted != found:
+            self._differ("has something else to do", wanted or ["nothing"], found or ["nothing"])
         return self
 
     def _found(self) -> list[str]:

@@ -9,7 +9,9 @@ from callboard.actors.entities.deciding import Trial
 from callboard.actors.entities.entity import Deleted, Entity, Facts
 from callboard.actors.entities.entity_table import EntityTable
 from callboard.actors.entities.held import FAULTS, Held
-from callboard.door.entities import entity_name
+from callboard.actors.entities.processes.process import Task
+from callboard.actors.entities.processes.tasks import todo
+from callboard.door.actors.entities import entity_name
 from callboard.errors import CallboardError, CommandRefused
 from callboard.messages.codec import decode, encode
 from callboard.messages.declared.upcasting import newest
@@ -46,7 +48,7 @@ class Rehearsal:
     def __init__(self, entity: type[Entity], key: str) -> None:
         entity_name(entity)
         self.entity, self.key = entity, key
-        self._commits: list[EntityCommitMessage] = []
+        self.commits: list[EntityCommitMessage] = []
         self._table = EntityTable(entity())
 
     @property
@@ -60,19 +62,30 @@ class Rehearsal:
 
     def happen(self, event: Event) -> None:
         """Apply an event that is on the log, in a commit of its own. Raises ``AssertionError`` if it cannot be read."""
-        ended, number = isinstance(event, Deleted), len(self._commits)
+        ended, number = isinstance(event, Deleted), len(self.commits)
         commit = EntityCommitMessage(
             key=self.key, commit_id=number + 1, previous=number, version=number, command_id=f"event {number}",
             events=() if ended else (sealed(event),), ended=ended,
         )  # fmt: skip
         self._apply(commit, shown(event))
 
+    def todo(self) -> tuple[Task, ...]:
+        """The tasks in the present state. Raises ``AssertionError`` for wrong ones, or if ``todo`` is not pure."""
+        with self._pure():
+            first, second = todo(self.key, self._held), todo(self.key, self._held)
+        if problem := first.problem or second.problem:
+            raise AssertionError(problem)
+        if first != second:
+            tasks = f"{list(first.tasks.values())}, and then {list(second.tasks.values())}"
+            raise AssertionError(f"{self.entity.__name__}.todo returned {tasks}; it must be pure")
+        return tuple(first.tasks.values())
+
     def carry_out(self, command: Event, now_ns: int) -> Answer:
         """Decide a command, and apply its events. Raises ``AssertionError`` for all that would go wrong with it later:
         on the log, in another process, or when it is decided or applied again.
         """
         self._read_back(command)
-        state, number, what = self._held.state, len(self._commits), f"on {shown(command)}"
+        state, number, what = self._held.state, len(self.commits), f"on {shown(command)}"
         before = sealed(state)
         its = EntityCommand(key=self.key, command_id=f"command {number}", command=sealed(command))
         with self._pure():
@@ -95,6 +108,7 @@ class Rehearsal:
             if not ended and self._held.state != after:
                 states = f"{shown(after)}, and then to {shown(self._held.state)}"
                 raise AssertionError(f"{what}, evolve led to {states}; it must be pure")
+            self.todo()
         return first
 
     def replay(self) -> None:
@@ -102,7 +116,7 @@ class Rehearsal:
         state is another one then.
         """
         table, stored = EntityTable(self.entity()), self.entity()
-        for offset, commit in enumerate(self._commits):
+        for offset, commit in enumerate(self.commits):
             table.apply(commit, offset)
             for each in map(opened, commit.events):
                 stored = opened(sealed(stored.evolve(each)))  # type: ignore[assignment]  # also an entity
@@ -116,8 +130,8 @@ class Rehearsal:
     def _apply(self, commit: EntityCommitMessage, what: str) -> None:
         state = self._held.state
         with self._pure():
-            self._table.apply(decode(EntityCommitMessage, encode(commit)), len(self._commits))
-        self._commits.append(commit)
+            self._table.apply(decode(EntityCommitMessage, encode(commit)), len(self.commits))
+        self.commits.append(commit)
         if self._held.problem:
             raise AssertionError(f"{what}, {self._held.problem}") from _error(state, commit)
         self._read_back(self._held.state)

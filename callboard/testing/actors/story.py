@@ -6,7 +6,7 @@ from random import Random
 from typing import Any, get_args
 
 from callboard.actors.entities.entity import Entity
-from callboard.door import entities as door
+from callboard.door.actors import entities as door
 from callboard.door.limits import OFFSET_MAX
 from callboard.door.rules import checked, optional, shown, whole
 from callboard.errors import ConfigError, RequestRefused

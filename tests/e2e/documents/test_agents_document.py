@@ -10,7 +10,7 @@ import pytest
 from callboard.actors.runtime import Limits
 from callboard.actors.runtime.processes.processes import LIMITS, MAX_SYSTEMS, SYSTEMS_WINDOW_S
 from callboard.board.connect.agents import CLOSE_DRAIN_S
-from callboard.door.agents import ACTORS_MAX, TOPICS_MAX
+from callboard.door.actors.agents import ACTORS_MAX, TOPICS_MAX
 from tests.e2e.conftest import DEADLINE_S, Terminal
 
 TEXT = (Path(__file__).resolve().parents[3] / "docs" / "agents.md").read_text(encoding="utf-8")

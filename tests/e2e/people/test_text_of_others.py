@@ -33,6 +33,12 @@ from callboard.messages.distribution.topic_messages import (
     SubscriberConfiguration,
     ThrottledMessage,
 )
+from callboard.messages.entities.entity_messages import (
+    DeclaredEvent,
+    EntityCommitMessage,
+    FoldAnnouncementMessage,
+    FoldPlace,
+)
 from callboard.messages.event import Event, replaced
 from callboard.messages.events.event_messages import EventPublishedMessage, ListenerMark, ListenersMessage
 from callboard.messages.headers import new_record
@@ -49,7 +55,15 @@ from callboard.messages.jobs.job_messages import (
     WorkerMessage,
 )
 from callboard.messages.record import NewRecord
-from callboard.messages.topics import CONTROL, SORTS, broadcast_topic, control_topic, job_topic, listener_topic
+from callboard.messages.topics import (
+    CONTROL,
+    SORTS,
+    broadcast_topic,
+    control_topic,
+    entity_topic,
+    job_topic,
+    listener_topic,
+)
 from callboard.messages.topology.cluster_state import ClusterSettings
 from callboard.messages.topology.control_messages import AdminMessage, JoinMessage, LeaveMessage, ProposeMessage
 from tests.warm_start import WarmStart
@@ -90,6 +104,8 @@ SHOWING: dict[tuple[str, ...], list[tuple[str, ...]]] = {
     ("events", "list"): [NONE, ("--json",), (EVIL,), ("--after", EVIL)],
     ("events", "listeners"): [NONE, ("--json",)],
     ("events", "forget"): [(ODD,), (EVIL,)],
+    ("replay",): [("odd:Odd", "a"), ("odd:Odd", "a", "--json"), ("odd:Odd", EVIL), (EVIL, "a"), (f"odd:{EVIL}", "a"),
+                  ("odd:Rows", "a"), ("odd:Rows", EVIL), ("odd:Odd", "b")],
     ("publisher-log",): [(PUBLISHER,), (PLAIN,), (PLAIN, "--details"), (PLAIN, "--json")],
     ("ready",): [("quiet",), (SUBSCRIBER,), ("quiet", "--json")],
     ("metrics",): [NONE],
@@ -193,6 +209,11 @@ def messages(log_id: str) -> Iterator[tuple[str, Event]]:
             publisher=PUBLISHER, publisher_instance=ODD, subscriber=SUBSCRIBER, backlog=9, waiting=1, time_ns=now_ns
         ),
     )
+    for state in ("stopped", ODD):
+        yield "discovery", FoldAnnouncementMessage(
+            kind=ODD, name=ODD, instance=ODD, incarnation=f"{state} {ODD}", state=state, problem=EVIL, unreadable=1,
+            troubles=(EVIL, EVIL), refused=1, interval_s=15, places=(FoldPlace(topic=ODD), FoldPlace(topic="../x")),
+        )  # fmt: skip
     yield "command", CommandMessage(
         subscriber_instance=ODD, subscriber="quiet", publisher=PUBLISHER, command_id=ODD, author=EVIL, reason=EVIL,
         log_id=log_id, pause=PauseCommand(),
@@ -232,6 +253,58 @@ def jobs() -> Iterator[Event]:
     yield ScheduleMessage(name=ODD, author=EVIL, topic="a", every_ms=1000)
 
 
+ENTITIES = f"""
+from callboard.actors import Ask, Event, Process, Projection, event
+
+EVIL = {EVIL!r}
+
+
+@event("odd.said", version=1)
+class Said(Event):
+    text: str = ""
+
+
+@event("odd.odd", version=1)
+class Odd(Process):
+    text: str = ""
+
+    def decide(self, command, facts):
+        return []
+
+    def evolve(self, event):
+        return Odd(text=event.text)
+
+    def todo(self, key):
+        if self.text == "fail":
+            raise ValueError(EVIL)
+        return [Ask(EVIL, Odd, EVIL, Said(text=EVIL))]
+
+
+class Rows(Projection[Said]):
+    sources = (Odd,)
+
+    def keys(self, recorded):
+        return ["a", EVIL]
+
+    def evolve(self, key, row, recorded):
+        return recorded.event
+"""
+"""A module of a service."""
+
+
+def commits() -> Iterator[Event]:
+    """What hostile clients have services write, and one that writes itself."""
+    said = EVIL.encode()
+    events = [DeclaredEvent(name="odd.said", version=1, payload=bytes((10, len(said))) + said)]
+    events += [DeclaredEvent(name="odd.said", version=1, payload=b"\x0a\x04fail"), DeclaredEvent(name=ODD, version=1)]
+    for key in ("a", "b", ODD):
+        for number, each in enumerate(events[: 2 if key == "b" else 3]):
+            yield EntityCommitMessage(
+                key=key, commit_id=number + 1, previous=number, version=number, command_id=ODD, events=(each,),
+                reason=EVIL, code=ODD,
+            )  # fmt: skip
+
+
 async def write(folder: Path) -> None:
     """Write it all directly to the log, as an attacker would."""
     async with Callboard("sqlite:///./board.db", base=folder) as board:
@@ -255,6 +328,10 @@ async def write(folder: Path) -> None:
                 its = replaced(said, leases=(At(4, leased.time_ns // 1_000_000).lease,))
             record = new_record(its, record_id=EVIL, time_ns=time.time_ns(), producer=EVIL)
             await log.append(job_topic(), [record])
+        await log.ensure(entity_topic("odd.odd"))
+        for entity in commits():
+            record = new_record(entity, record_id=EVIL, time_ns=time.time_ns(), producer=EVIL)
+            await log.append(entity_topic("odd.odd"), [record])
         mark = ListenerMark(name=ODD, topics=(ODD,), log_id=ODD, reason=EVIL, attempts=1, given_up=1)
         published = EventPublishedMessage(
             topic="a", properties=json.dumps({EVIL: EVIL}).encode(), instance=ODD, incarnation=ODD
@@ -276,6 +353,7 @@ def board(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (folder / "tree" / "sub").mkdir(parents=True)
     (folder / "tree" / EVIL).write_text("hello")
     (folder / "callboard.toml").write_text(f"[subscribers.quiet]\ninto = {json.dumps(EVIL)}\n", encoding="utf-8")
+    (folder / "odd.py").write_text(ENTITIES, encoding="utf-8")
     asyncio.run(write(folder))
     return folder
 

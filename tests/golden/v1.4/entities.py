@@ -9,19 +9,32 @@ from callboard.messages.entities.entity_mail import (
     EntityOutcomes,
     EntityQuery,
     EntityState,
+    FoldQuery,
+    FoldRebuild,
+    FoldState,
 )
-from callboard.messages.entities.entity_messages import DeclaredEvent, EntityCommitMessage
+from callboard.messages.entities.entity_messages import (
+    DeclaredEvent,
+    EntityCommitMessage,
+    FoldAnnouncementMessage,
+    FoldPlace,
+)
 
 MOVED = DeclaredEvent(name="bank.moved", version=2, payload=b"\x08\x05")
-COMMAND = EntityCommand(key="alice", command_id="order-17", command=MOVED)
+COMMAND = EntityCommand(
+    key="alice", command_id="order-17", command=MOVED, version=3, events=(MOVED,), is_final=True, searched=17
+)  # fmt: skip
 OUTCOME = EntityOutcome(
     version=4, offset=17, events=(MOVED,), repeated=True, problem="no", code="overdrawn", refused=True
 )  # fmt: skip
 
+PLACE = FoldPlace(topic="board.entity.bank.account", log_id="4c1d", next=18)
+
 INSTANCES = [
     MOVED,
     EntityCommitMessage(
-        key="alice", commit_id=2**62, previous=7, version=3, command_id="order-17", events=(MOVED,), ended=True
+        key="alice", commit_id=2**62, previous=7, version=3, command_id="order-17", events=(MOVED,), ended=True,
+        reason="no", code="overdrawn",
     ),
     COMMAND,
     EntityCommands(commands=(COMMAND,)),
@@ -29,4 +42,15 @@ INSTANCES = [
     EntityOutcomes(outcomes=(OUTCOME,)),
     EntityQuery(key="alice", after=17),
     EntityState(state=MOVED, version=4, offset=17, problem="no", code="gap"),
+    PLACE,
+    FoldState(
+        places=(PLACE,), problem="no", standby=True, is_live=True, held=4, unreadable=3, active=2, refused=1,
+        troubles=("alice: no",),
+    ),
+    FoldQuery(topic="board.entity.bank.account", after=17),
+    FoldRebuild(),
+    FoldAnnouncementMessage(
+        kind="process", name="bank.transfer", instance="web1", incarnation="5e0d", state="stopped", places=(PLACE,),
+        held=4, active=3, unreadable=2, refused=1, problem="no", troubles=("alice: no",), interval_s=15, ended=True,
+    ),
 ]

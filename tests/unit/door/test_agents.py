@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from callboard.actors import ActorSpec, After, AgentSpec, Append, Effect, Input, Moment, Origin, Perform
-from callboard.door import agents
+from callboard.door.actors import agents
 from callboard.errors import ConfigError
 
 

@@ -14,6 +14,7 @@ from callboard.messages.distribution.topic_messages import (
     SubscriberConfiguration,
     SubscriberState,
 )
+from callboard.messages.entities.entity_messages import EntityCommitMessage
 from callboard.messages.event import replaced
 
 PACKAGE = PackageMessage(publisher_instance="i", publisher="site", package_id="p", kind=Kind.DELETE)
@@ -61,3 +62,8 @@ def test_text_that_is_too_long_is_cut_with_a_note() -> None:
     assert len(read) <= bounds.TEXT_CHARS_MAX
     assert read.endswith("... (30040 more characters)")
     assert clipped(read) == read
+
+
+def test_the_reason_of_a_refusal_may_have_lines() -> None:
+    commit = EntityCommitMessage(key="alice", commit_id=1, command_id="c", reason="not enough:\n- money\n", code="no")
+    assert bounded(commit) is commit

@@ -4,6 +4,7 @@ from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from heapq import heappop, heappush
+from math import inf
 from random import Random
 
 from callboard.actors.core.backoff import Backoff
@@ -33,12 +34,12 @@ TROUBLES_MAX = 20
 
 @dataclass(slots=True)
 class Running:
-    """A task: whether its command may have been sent before, is on its way, or has an answer that the process does not
-    have yet; and how often it failed.
+    """A task: since when it is there, if that is known; whether its command is on its way, or has an answer that the
+    process does not have yet; and how often it failed.
     """
 
     task: Task
-    is_old: bool
+    since_s: float
     is_asked: bool = False
     is_over: bool = False
     failures: int = 0
@@ -74,9 +75,9 @@ class Conductor:
         """What is wrong with processes."""
         return [f"{key}: {its.trouble}" for key, its in self._plans.items() if its.trouble][:TROUBLES_MAX]
 
-    def see(self, key: str, held: Held, wait_s: float | None, now: Moment) -> Iterator[Effect]:
-        """Take notice of what a process has to do now; begin after ``wait_s`` seconds. None: begin at once, since this
-        keeper has just committed what led to it, so nobody else did any of it.
+    def see(self, key: str, held: Held, wait_s: float, now: Moment, since_s: float = -inf) -> Iterator[Effect]:
+        """Take notice of what a process has to do now, which was not there before the time ``since_s``; begin after
+        ``wait_s`` seconds.
         """
         tasks, problem = todo(key, held)
         if problem:
@@ -86,7 +87,7 @@ class Conductor:
             return
         before = self._plans.get(key, Plan()).tasks
         self._plans[key] = Plan(
-            {name: before.get(name) or Running(task, wait_s is not None) for name, task in tasks.items()}, problem
+            {name: before.get(name) or Running(task, since_s) for name, task in tasks.items()}, problem
         )
         for name, task in tasks.items():
             if name in before:
@@ -132,10 +133,10 @@ class Conductor:
         unique = command_id(self._topic, key, name)
         self._asked[unique] = key, name
         command = EntityCommand(
-            key=task.key, command_id=unique, command=sealed(task.command), is_final=True, is_old=its.is_old
+            key=task.key, command_id=unique, command=sealed(task.command), is_final=True, searched=0
         )
-        its.is_asked = its.is_old = True
-        return AskEntity(task.entity, command)
+        its.is_asked = True
+        return AskEntity(task.entity, command, its.since_s)
 
     def told(self, command: EntityCommand, outcome: EntityOutcome) -> Iterator[Effect]:
         """What a process did with a command from here."""

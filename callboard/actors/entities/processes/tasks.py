@@ -6,6 +6,7 @@ from typing import NamedTuple
 from callboard.actors.entities.entity import Entity
 from callboard.actors.entities.held import FAULTS, Held
 from callboard.actors.entities.processes.process import Ask, At, Process, Task
+from callboard.messages.bounds import is_id
 from callboard.messages.entities.sealing import sealed
 
 TASKS_MAX = 1000
@@ -48,6 +49,17 @@ def command_id(topic: str, key: str, task: str) -> str:
     return sha256(f"{topic}\0{key}\0{task}".encode()).hexdigest()[:40]
 
 
+def check_ask(ask: Ask) -> None:
+    """Raises ``TypeError`` or ``ValueError`` unless it can be sent."""
+    match ask:
+        case Ask(name=str() as name, entity=type() as entity, key=str() as key) if name and issubclass(entity, Entity):
+            if not (key and is_id(key) and key.isprintable()):
+                raise ValueError(f"the task {name!r:.80} has the key {key!r:.80}; use 1 to 200 printable characters")
+        case _:
+            raise TypeError(f"{ask!r:.200} is wrong; write it as: Ask('pay', Account, 'alice', Withdraw(cents=5))")
+    sealed(ask.command)
+
+
 def _checked(state: Process, key: str) -> list[Task]:
     given: object = state.todo(key)
     if not isinstance(given, tuple | list) or len(given) > TASKS_MAX:
@@ -56,14 +68,12 @@ def _checked(state: Process, key: str) -> list[Task]:
         )
     for each in given:
         match each:
-            case Ask(name=str() as name, entity=entity, key=str() as whose, command=command) if name:
-                if not (isinstance(entity, type) and issubclass(entity, Entity) and whose):
-                    raise TypeError(f"the task {name!r:.80} asks {entity!r:.80}, {whose!r:.80}, which is no entity")
+            case Ask():
+                check_ask(each)
             case At(name=str() as name, time_ns=int(), command=command) if name:
-                pass
+                sealed(command)
             case _:
                 raise TypeError(f"it returned {each!r:.80} among its tasks; use Ask and At, with names")
-        sealed(command)
     if len({identity(each) for each in given}) < len(given):
         raise TypeError("two of its tasks have the same name")
     return list(given)

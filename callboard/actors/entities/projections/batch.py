@@ -7,6 +7,7 @@ from typing import Any
 from callboard.actors.entities.entity import Deleted
 from callboard.actors.entities.held import FAULTS
 from callboard.actors.entities.processes.process import Ask
+from callboard.actors.entities.processes.tasks import check_ask
 from callboard.actors.entities.projections.projection import Reaction, Recorded
 from callboard.actors.entities.projections.settings import ProjectorSettings
 from callboard.actors.entities.projections.table_rows import ROWS, SEEN, Columns
@@ -14,7 +15,7 @@ from callboard.backends.fold_store import Row
 from callboard.errors import CallboardError, Undecodable
 from callboard.messages.declared.records import event_of
 from callboard.messages.entities.entity_messages import EntityCommitMessage
-from callboard.messages.entities.sealing import opened, sealed
+from callboard.messages.entities.sealing import opened
 from callboard.messages.headers import open_record
 from callboard.messages.record import Record
 
@@ -169,7 +170,7 @@ def _checked(given: Iterable[object]) -> list[Ask]:
     for each in given:
         if not isinstance(each, Ask) or each.name in asks:
             raise TypeError(f"react() returned {each!r:.80}; return Ask(...), each with a name of its own")
-        sealed(each.command)
+        check_ask(each)
         asks[each.name] = each
     return list(asks.values())
 

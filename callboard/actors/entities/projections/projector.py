@@ -3,6 +3,7 @@
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping
 from hashlib import sha256
+from math import inf
 from random import Random
 from typing import NamedTuple
 
@@ -22,7 +23,7 @@ from callboard.actors.core.decision import (
     Tick,
     note,
 )
-from callboard.actors.core.effects import EnsureTopic
+from callboard.actors.core.effects import EnsureTopic, ReadLog
 from callboard.actors.core.fold_effects import ClearFold, LoadFold, PublishFold, RebuildFold, SaveFold
 from callboard.actors.core.follower import (
     Delivered,
@@ -35,6 +36,7 @@ from callboard.actors.core.follower import (
 )
 from callboard.actors.core.lease import ORIGIN
 from callboard.actors.entities import mark as marks
+from callboard.actors.entities.announcer import Announced, FoldAnnouncer
 from callboard.actors.entities.asking import AskEntity
 from callboard.actors.entities.mark import Place
 from callboard.actors.entities.processes.process import Ask
@@ -43,19 +45,13 @@ from callboard.actors.entities.projections.projection import Recorded
 from callboard.actors.entities.projections.settings import ProjectorSettings
 from callboard.backends.fold_store import Loaded
 from callboard.errors import CallboardError, ConfigError, SchemaTooNew
-from callboard.messages.entities.entity_mail import (
-    EntityCommand,
-    EntityOutcome,
-    FoldPlace,
-    FoldQuery,
-    FoldRebuild,
-    FoldState,
-)
+from callboard.messages.entities.entity_mail import EntityCommand, EntityOutcome, FoldQuery, FoldRebuild, FoldState
+from callboard.messages.entities.entity_messages import FoldPlace
 from callboard.messages.entities.sealing import sealed
-from callboard.messages.event import replaced
+from callboard.messages.record import Record
 
-READ_MAX = 2000
-"""Records of one batch."""
+READ_MAX, READ_BYTES = 2000, 1 << 20
+"""Records of one batch. A read of less than half of them, and less than so many bytes, had all that was there."""
 
 STANDBY_S, AWAITED_S = 5.0, 0.2
 """How often a projector on standby looks whether another one goes on; the second while somebody waits for that."""
@@ -70,13 +66,13 @@ Request = LoadFold | SaveFold | ClearFold | PublishFold | RebuildFold
 
 
 class Waiting(NamedTuple):
-    """What is to be folded: the batch, the effects that go on reading, and whether its records are so new that nobody
-    has reacted to them yet.
+    """What is to be folded: the batch, the effects that go on reading, and the time before which its records were not
+    on the log.
     """
 
     batch: Batch
     effects: tuple[Effect, ...]
-    is_new: bool
+    since_s: float
 
 
 class Projector:
@@ -94,11 +90,14 @@ class Projector:
         self._settings, self._rng = settings, rng
         self._queries: list[tuple[Origin, FoldQuery]] = []
         self._attempt = 0
-        self._refused = 0
+        self._refused = self._begun = 0
         self._missing = {topic for topic, entity in settings.topics if entity is not None}
+        kind = "reaction" if settings.row is None else "projection"
+        self._announcer = FoldAnnouncer(Announced(settings.announce, kind, settings.name, settings.instance), rng)
         self._begin()
 
     def _begin(self) -> None:
+        self._begun += 1
         self._mark = ""
         self._places: dict[str, Place] = {}
         self._followers: dict[str, Follower] = {}
@@ -111,9 +110,17 @@ class Projector:
         self._problem = ""
         self._is_standby = self._is_live = self._is_awaited = False
         self._cache: Cache = {}
+        self._begun_s: dict[str, float] = {}  # when the last read of a topic began
+        self._read_s: dict[str, float] = {}  # when the one before it began, if it had all that was there
 
-    def receive(self, message: Input, origin: Origin, _now: Moment) -> Iterable[Effect]:
+    def receive(self, message: Input, origin: Origin, now: Moment) -> Iterable[Effect]:
         """Handle one input."""
+        for effect in self._handle(message, origin, now):
+            if isinstance(effect, ReadLog):
+                self._begun_s[effect.topic] = now.mono_s
+            yield effect
+
+    def _handle(self, message: Input, origin: Origin, now: Moment) -> Iterator[Effect]:
         match message:
             case Started() | Tick("store" | "standby") | Done(EnsureTopic()) | Failed(EnsureTopic()):
                 self._is_awaited = False
@@ -126,8 +133,7 @@ class Projector:
                 yield Reply(origin, self._state())
                 yield from self._rebuild("it was asked for")
             case Stopping():
-                yield Stopped()
-                return
+                pass
             case Done(effect, result) if effect is self._request:
                 self._request, self._attempt = None, 0
                 yield from self._answered(effect, result)
@@ -139,6 +145,9 @@ class Projector:
                 yield from self._follow(message)
         yield from self._work()
         yield from self._tell()
+        yield from self._announcer.handle(message, self._word, self._state, now)
+        if self._announcer.has_left:
+            yield Stopped()
 
     def _begin_work(self, message: Input) -> Iterator[Effect]:
         """Create the topics of the entities that have none yet, then open the store; ask it again when it failed."""
@@ -205,7 +214,9 @@ class Projector:
         for topic, _ in self._settings.topics:
             place = self._places.get(topic)
             policy = from_first() if place is None else from_offset(place.next, place.log_id)
-            self._followers[topic] = Follower(topic, policy, self._rng, owner=topic, report=True, max_records=READ_MAX)
+            self._followers[topic] = Follower(
+                topic, policy, self._rng, owner=f"{self._begun} {topic}", report=True, max_records=READ_MAX
+            )
             yield from self._followers[topic].start()
 
     def _stand_by(self, mark: str) -> Iterator[Effect]:
@@ -234,14 +245,13 @@ class Projector:
     def _follow(self, message: Input) -> Iterator[Effect]:
         owner = message.effect.owner if isinstance(message, Done | Failed) else ""
         for topic, follower in self._followers.items():
-            if isinstance(message, Done | Failed) and owner != topic:
+            if isinstance(message, Done | Failed) and owner != f"{self._begun} {topic}":  # of one before it
                 continue
-            was_caught_up = follower.caught_up
             news, effects = follower.handle(message)
             match news:
                 case Delivered(next=following, records=records):
                     batch = Batch(self._settings, topic, records, following)
-                    self._waiting.append(Waiting(batch, effects, was_caught_up))
+                    self._waiting.append(Waiting(batch, effects, self._since_s(topic, records)))
                     continue
                 case Replaced(log_id=was):
                     yield from self._rebuild(f"{topic} of {was} was replaced")
@@ -255,6 +265,13 @@ class Projector:
                 case OutOfRange():
                     effects = follower.start()
             yield from effects
+
+    def _since_s(self, topic: str, records: tuple[Record, ...]) -> float:
+        """Since when these records are on the log at most: since the read before was begun, if that had all."""
+        since_s = self._read_s.get(topic, -inf)
+        has_all = len(records) < READ_MAX // 2 and sum(len(each.payload) for each in records) < READ_BYTES
+        self._read_s[topic] = self._begun_s.get(topic, -inf) if has_all else -inf
+        return since_s
 
     def _is_gap(self, topic: str, first: int) -> bool:
         """Whether records are missing. A topic of the service's own may be read from what is left of it."""
@@ -292,14 +309,14 @@ class Projector:
             found, cache = loaded.rows.get(table, {}), self._cache.setdefault(table, {})
             for key in wanted:
                 cache[key] = found.get(key, ())
-        its, is_new = self._waiting[0].batch.fold(self._cache), self._waiting[0].is_new
+        its, since_s = self._waiting[0].batch.fold(self._cache), self._waiting[0].since_s
         self._folded = its
         for recorded, ask in its.asks:
             unique = command_id(self._settings.name, its.topic, recorded, ask)
             command = EntityCommand(
-                key=ask.key, command_id=unique, command=sealed(ask.command), is_final=True, is_old=not is_new
+                key=ask.key, command_id=unique, command=sealed(ask.command), is_final=True, searched=0
             )
-            self._asks[unique] = AskEntity(ask.entity, command)
+            self._asks[unique] = AskEntity(ask.entity, command, since_s)
         yield from self._send()
 
     def _send(self) -> Iterator[Effect]:
@@ -340,8 +357,6 @@ class Projector:
 
     def _ask_later(self, command: EntityCommand, problem: str) -> Iterator[Effect]:
         self._later.append(command.command_id)
-        asked = self._asks[command.command_id]
-        self._asks[command.command_id] = AskEntity(asked.entity, replaced(command, is_old=True))
         self._attempt += 1
         level = "warning" if self._attempt == 1 else "debug"
         yield note("reaction.delayed", level, name=self._settings.name, key=command.key, problem=problem)
@@ -373,8 +388,15 @@ class Projector:
         """Whether others do not see these rows yet."""
         return self._settings.row is not None and not self._is_live and not self._is_standby
 
+    @property
+    def _word(self) -> str:
+        if self._problem or self._is_standby:
+            return "stopped" if self._problem else "standby"
+        return "building" if self._is_new else "live" if self._followers and self._has_all() else "reading"
+
     def _state(self) -> FoldState:
-        places = tuple(FoldPlace(topic=topic, log_id=at.log_id, next=at.next) for topic, at in self._places.items())
+        read = ((topic, self._places.get(topic, Place("", 0))) for topic, _ in self._settings.topics)
+        places = tuple(FoldPlace(topic=topic, log_id=at.log_id, next=at.next) for topic, at in read)
         delayed = [f"{self._asks[each].command.key}: not answered" for each in self._later if each in self._asks]
         return FoldState(
             places=places, problem=self._problem, standby=self._is_standby, is_live=not self._is_new,

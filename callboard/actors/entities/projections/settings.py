@@ -19,9 +19,13 @@ class ProjectorSettings:
         row: the class of its rows; None for a reaction.
         topics: its topics, each with the class of its entities, or None.
         name: for display.
+        instance: who runs it.
+        announce: the topic on which it is announced how far it is; empty for none.
     """
 
     of: type[Projection[Event]] | type[Reaction]
     row: type[Event] | None
     topics: tuple[tuple[str, type[Entity] | None], ...]
     name: str
+    instance: str = ""
+    announce: str = ""

@@ -38,6 +38,7 @@ from callboard.messages.distribution.topic_messages import (
     LogMessage,
     ThrottledMessage,
 )
+from callboard.messages.entities.entity_messages import FoldAnnouncementMessage
 from callboard.messages.event import Event
 from callboard.messages.headers import open_record
 from callboard.messages.record import Record
@@ -51,7 +52,7 @@ THROTTLED_S = 3 * AGAIN_S
 GAP_S = 15.0
 """One read waits ten seconds. While nothing is read for longer than this, no subscriber turns silent."""
 
-FOLDED = (DiscoveryMessage, LogMessage, ForgottenMessage, ThrottledMessage, ArchivedMessage)
+FOLDED = DiscoveryMessage, LogMessage, ForgottenMessage, ThrottledMessage, ArchivedMessage, FoldAnnouncementMessage
 """The messages on the discovery topic."""
 
 

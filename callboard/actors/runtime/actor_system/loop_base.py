@@ -20,7 +20,7 @@ from callboard.actors.runtime.actor_system.actors import (
 )
 
 BURST = 64
-"""Messages delivered in one turn of the loop, before the service's own work runs."""
+"""Messages delivered in one turn of the loop, those that these lead to included, before the service's own work runs."""
 
 
 @dataclass(slots=True)
@@ -39,13 +39,9 @@ class Resident:
     base: "LoopBase"
     name: str
     parent: str
+    address: ActorAddress
     instance: Any = None
     children: list[str] = field(default_factory=list)
-
-    @property
-    def address(self) -> ActorAddress:
-        """The actor's address."""
-        return ActorAddress(self.name)
 
     def createActor(self, actor_class: type[Actor], *_unused: object) -> ActorAddress:  # noqa: N802
         """Create a child."""
@@ -75,7 +71,8 @@ class LoopBase:
     def create(self, actor_class: type[Actor], parent: str = "") -> ActorAddress:
         """Create an actor. ``parent`` is notified when it has ended."""
         self._created += 1
-        resident = Resident(self, f"{self._name}/{self._created}", parent)
+        name = f"{self._name}/{self._created}"
+        resident = Resident(self, name, parent, ActorAddress(name))
         resident.instance = actor_class()
         resident.instance._myRef = resident  # noqa: SLF001  # how thespian binds an actor to its base
         self._residents[resident.name] = resident
@@ -134,27 +131,28 @@ class LoopBase:
     def _enqueue(self, message: Message) -> None:
         self._queue.append(message)
 
-    def _next(self) -> Message:
-        return self._queue.popleft()
+    def _waiting(self) -> bool:
+        return bool(self._queue)
 
-    def _waiting(self) -> int:
-        return len(self._queue)
+    def _deliver_some(self) -> None:
+        queue = self._queue
+        for _ in range(BURST):
+            if not queue:
+                return
+            self._deliver(queue.popleft())
 
     def _forget(self, receiver: str) -> None:
-        self._queue = deque(message for message in self._queue if message.receiver != receiver)
+        kept = [message for message in self._queue if message.receiver != receiver]
+        self._queue.clear()
+        self._queue += kept
 
     def _next_turn(self, turn: Callable[[], None]) -> asyncio.Handle:
         return self._loop.call_soon(turn)
 
-    def _burst(self) -> int:
-        return BURST
-
     def _take_turn(self) -> None:
         self._turn = None
         try:
-            for _ in range(min(self._burst(), self._waiting())):
-                if self._waiting():  # a kill in between may have dropped some
-                    self._deliver(self._next())
+            self._deliver_some()
         finally:
             if self._turn is None and self._waiting():
                 self._turn = self._next_turn(self._take_turn)
@@ -166,4 +164,6 @@ class LoopBase:
         if isinstance(message.content, ActorExitRequest):
             self.kill(resident.name)
         else:
-            resident.instance.receiveMessage(message.content, ActorAddress(message.sender))
+            sender = self._residents.get(message.sender)
+            address = sender.address if sender is not None else ActorAddress(message.sender)
+            resident.instance.receiveMessage(message.content, address)

@@ -68,7 +68,9 @@ class PostgresLog(ProcessLog):
         """See ``Log``."""
         held = await self._topic(topic)
         rows, size = to_rows(topic, records, digest_of)
-        return await held.writer.submit(rows, size)
+        offsets = await held.writer.submit(rows, size)
+        held.appended.hear(max(offsets, default=0))  # before the notification
+        return offsets
 
     async def read(
         self,
@@ -78,18 +80,19 @@ class PostgresLog(ProcessLog):
         max_bytes: int = READ_BYTES_MAX,
     ) -> list[Record]:
         """See ``Log``."""
-        return await self._look(topic, reader.read, topic, start, max_records, max_bytes)
+        held = await self._topic(topic)
+        news = held.appended.news
+        records = await self._look(topic, reader.read, topic, start, max_records, max_bytes)
+        if not records:
+            held.appended.read_nothing(start, news)
+        return records
 
     async def wait(self, topic: str, start: int, timeout_s: float) -> bool:
         """See ``Log``."""
         held = await self._topic(topic)
         self._listen()
         return await self._wait(
-            held.appended,
-            lambda: self._look(topic, reader.holds, start),
-            timeout_s,
-            RECHECK_S,
-            heard=lambda: held.newest_heard >= start,
+            held.appended, start, lambda: self._look(topic, reader.holds, start), timeout_s, RECHECK_S
         )
 
     async def bounds(self, topic: str) -> Bounds:
@@ -193,7 +196,7 @@ class PostgresLog(ProcessLog):
     def _heard(self, topic_id: int, newest: int) -> None:
         for held in self._topics.values():
             if held.id == topic_id:
-                held.hear(newest)
+                held.appended.hear(newest)
 
     def _renewed(self) -> None:
         for held in self._topics.values():

@@ -1,10 +1,10 @@
-"""A topic in use: its id in the schema, its writer, and the newest offset heard."""
+"""A topic in use: its id in the schema, its writer, and what was heard of its end."""
 
 from collections.abc import Awaitable, Callable
 
+from callboard.backends.logs.appended import Appended
 from callboard.backends.logs.group_writer import GroupWriter
 from callboard.backends.logs.postgres.append import Row
-from callboard.backends.logs.wake_up import WakeUp
 
 GROUP_RECORDS = 1000
 GROUP_BYTES = 4 << 20
@@ -17,10 +17,4 @@ class Topic:
     def __init__(self, topic_id: int, commit: Callable[[list[Row]], Awaitable[list[int]]]) -> None:
         self.id = topic_id
         self.writer = GroupWriter(commit, GROUP_BYTES, GROUP_RECORDS)
-        self.appended = WakeUp()
-        self.newest_heard = 0
-
-    def hear(self, newest: int) -> None:
-        """Note that records up to this offset were committed."""
-        self.newest_heard = max(newest, self.newest_heard)
-        self.appended.ring()
+        self.appended = Appended()

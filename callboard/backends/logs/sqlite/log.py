@@ -68,7 +68,9 @@ class SqliteLog(ProcessLog):
         """See ``Log``."""
         held = await self._topic(topic)
         rows, size = to_rows(topic, records, valid_text)
-        return await held.writer().submit(partial(append_rows, rows=rows, clock=self._clock), size)
+        offsets = await held.writer().submit(partial(append_rows, rows=rows, clock=self._clock), size)
+        held.appended.hear(max(offsets, default=0))  # before the bell
+        return offsets
 
     async def read(
         self,
@@ -79,13 +81,17 @@ class SqliteLog(ProcessLog):
     ) -> list[Record]:
         """See ``Log``."""
         held = await self._topic(topic)
-        return await self._run(held.reader.read, start, max_records, max_bytes)
+        news = held.appended.news
+        records = await self._run(held.reader.read, start, max_records, max_bytes)
+        if not records:
+            held.appended.read_nothing(start, news)
+        return records
 
     async def wait(self, topic: str, start: int, timeout_s: float) -> bool:
         """See ``Log``."""
         held = await self._topic(topic)
         held.listen()
-        return await self._wait(held.appended, lambda: self._run(held.reader.holds, start), timeout_s, RECHECK_S)
+        return await self._wait(held.appended, start, lambda: self._run(held.reader.holds, start), timeout_s, RECHECK_S)
 
     async def bounds(self, topic: str) -> Bounds:
         """See ``Log``."""

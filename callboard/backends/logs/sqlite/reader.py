@@ -42,7 +42,8 @@ class Reader:
         self._idle: list[sqlite3.Connection] = []
         self._lock = threading.Lock()
         self._closed = False
-        self._idle.append(self._open())
+        self._idle.append(db := self._open())
+        self.lineage = lineage(db)
         self.opened = inodes(files)
         """The files that all connections must have."""
 

@@ -1,13 +1,13 @@
 """An open topic: its bell, its reader, and its writer once something is written."""
 
+from callboard.backends.logs.appended import Appended
 from callboard.backends.logs.limits import closed
-from callboard.backends.logs.sqlite.bell import Bell
+from callboard.backends.logs.sqlite.bell import Bell, remembered
 from callboard.backends.logs.sqlite.failure import explained
 from callboard.backends.logs.sqlite.reader import Reader
 from callboard.backends.logs.sqlite.schema import Files, check_exists
 from callboard.backends.logs.sqlite.watch import Watch, watch
 from callboard.backends.logs.sqlite.writer import Writer
-from callboard.backends.logs.wake_up import WakeUp
 
 
 class Topic:
@@ -23,7 +23,7 @@ class Topic:
             except BaseException:
                 self._bell.close()
                 raise
-        self.appended = WakeUp()
+        self.appended = Appended()
         self._writer: Writer | None = None
         self._watch: Watch | None = None
         self._closing = False
@@ -42,14 +42,15 @@ class Topic:
         if self._watch is None:
             with explained(self._files.bell):
                 self._watch = watch()
-                self._watch.add(self._bell, self.appended)
+                self._watch.add(self._bell, self._hear)
+            self.appended.ring()  # nothing was heard before
 
     def close_reader(self) -> None:
         """Wake all waiters, stop reading, and accept no further writes."""
         self._closing = True
         self.appended.ring()
         if self._watch is not None:
-            self._watch.remove(self._bell, self.appended)
+            self._watch.remove(self._bell, self._hear)
         self.reader.close()
 
     def close_writer(self) -> None:
@@ -57,3 +58,9 @@ class Topic:
         if self._writer is not None:
             self._writer.close()
         self._bell.close()
+
+    def _hear(self) -> None:
+        if newest := remembered(self._bell.heard(), self.reader.lineage):
+            self.appended.hear(newest)
+        else:
+            self.appended.ring()

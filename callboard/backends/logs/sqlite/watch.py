@@ -1,13 +1,13 @@
-"""Hears bells: one inotify instance per event loop, or polling where inotify is not available."""
+"""Watches bells: one inotify instance per event loop, or polling where inotify is not available."""
 
 import asyncio
 import ctypes
 import os
 import struct
+from collections.abc import Callable
 from pathlib import Path
 
 from callboard.backends.logs.sqlite.bell import Bell
-from callboard.backends.logs.wake_up import WakeUp
 
 POLL_S = 0.02
 """How often bells are polled without inotify: beyond fs.inotify.max_user_instances, or not on Linux."""
@@ -17,12 +17,12 @@ _EVENT = struct.Struct("iIII")  # watch, mask, cookie, length of the name that f
 
 
 class Watch:
-    """Rings wake-ups of one event loop when bells ring. Shared by all logs of that loop, see ``watch``."""
+    """Calls functions of one event loop when bells ring. Shared by all logs of that loop, see ``watch``."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self._loop = loop
         self._heard: dict[Path, bytes] = {}
-        self._wake_ups: dict[Path, list[tuple[Bell, WakeUp]]] = {}
+        self._listeners: dict[Path, list[tuple[Bell, Callable[[], None]]]] = {}
         self._paths: dict[int, Path] = {}
         self._inotify = _Inotify.open()
         self._poll: asyncio.TimerHandle | None = None
@@ -31,38 +31,38 @@ class Watch:
         else:
             self._on_poll()
 
-    def add(self, bell: Bell, wake_up: WakeUp) -> None:
-        """From now on, ring ``wake_up`` when the bell rings."""
-        if self._inotify is not None and bell.path not in self._wake_ups:
+    def add(self, bell: Bell, listener: Callable[[], None]) -> None:
+        """From now on, call ``listener`` when the bell rings."""
+        if self._inotify is not None and bell.path not in self._listeners:
             number = self._inotify.watch(bell.path)
             self._paths[number] = bell.path
             if number < 0 and self._poll is None:  # beyond fs.inotify.max_user_watches
                 self._on_poll()
         self._heard[bell.path] = bell.heard()
-        self._wake_ups.setdefault(bell.path, []).append((bell, wake_up))
+        self._listeners.setdefault(bell.path, []).append((bell, listener))
 
-    def remove(self, bell: Bell, wake_up: WakeUp) -> None:
-        """Stop ringing it; removing the last one closes the inotify instance."""
-        left = [pair for pair in self._wake_ups[bell.path] if pair[1] is not wake_up]
+    def remove(self, bell: Bell, listener: Callable[[], None]) -> None:
+        """Stop calling it; removing the last one closes the inotify instance."""
+        left = [pair for pair in self._listeners[bell.path] if pair[1] != listener]
         if left:
-            self._wake_ups[bell.path] = left
+            self._listeners[bell.path] = left
         else:
-            del self._wake_ups[bell.path]  # the kernel's watch may stay: adding it again returns the same one
-        if not self._wake_ups:
+            del self._listeners[bell.path]  # the kernel's watch may stay: adding it again returns the same one
+        if not self._listeners:
             self._close()
 
     def _on_events(self) -> None:
         assert self._inotify is not None
         for number in self._inotify.read():
-            for _, wake_up in self._wake_ups.get(self._paths.get(number, Path()), ()):
-                wake_up.ring()
+            for _, listener in self._listeners.get(self._paths.get(number, Path()), ()):
+                listener()
 
     def _on_poll(self) -> None:
-        for path, pairs in self._wake_ups.items():
+        for path, pairs in self._listeners.items():
             if (heard := pairs[0][0].heard()) != self._heard[path]:
                 self._heard[path] = heard
-                for _, wake_up in pairs:
-                    wake_up.ring()
+                for _, listener in pairs:
+                    listener()
         self._poll = self._loop.call_later(POLL_S, self._on_poll)
 
     def _close(self) -> None:

@@ -29,6 +29,7 @@ from callboard.messages.distribution.topic_messages import (
     PackageStatusMessage,
     ThrottledMessage,
 )
+from callboard.messages.entities.entity_messages import FoldAnnouncementMessage
 from callboard.messages.event import Event
 from callboard.messages.events.event_messages import (
     EVENT_MESSAGES,
@@ -49,7 +50,7 @@ from callboard.messages.topology.reading import read
 CONTROL_TYPES = frozenset(message.__name__ for message in CONTROL_MESSAGES)
 JOB_TYPES = frozenset(message.__name__ for message in JOB_MESSAGES)
 
-EVENTS = (*(each.cls for each in ON_TOPICS), *EVENT_MESSAGES, *LISTENER_MESSAGES)
+EVENTS = (*(each.cls for each in ON_TOPICS), *EVENT_MESSAGES, *LISTENER_MESSAGES, FoldAnnouncementMessage)
 """Every message that may be on a topic, except those of the event topic, the control topic and the job topic."""
 
 
@@ -151,6 +152,9 @@ def _about(event: Event) -> str:  # noqa: PLR0911, PLR0912 - one line a message
             return f"{event.publisher}: " + (f"held up by {event.subscriber}" if event.subscriber else "not held up")
         case ArchivedMessage():
             return "archived: " + ", ".join(f"{archived.topic} below {archived.next}" for archived in event.topics)
+        case FoldAnnouncementMessage():
+            state = "has ended" if event.ended else f"is {event.state}"
+            return f"{event.kind} {event.name} on {event.instance} {state} {event.problem}".rstrip()
         case MemberEvent():
             return about(event)
         case LogMessage():

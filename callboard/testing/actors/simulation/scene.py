@@ -3,6 +3,7 @@
 import asyncio
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from math import inf
 from random import Random
 from typing import Any, NamedTuple, cast
@@ -52,7 +53,7 @@ CALM_S = 300.0
 SETTLE_S = 5.0
 """Between two looks whether processes have nothing to do any more."""
 
-SOON_S = 3600.0
+SOON_S = 3 * 3600.0
 """Tasks whose time is later are not waited for."""
 
 QUIET_S = 20.0
@@ -123,6 +124,7 @@ class Scene:
 
     async def _story(self, commands: Iterable[Command]) -> None:
         trouble = asyncio.ensure_future(self._services.trouble())
+        trouble.add_done_callback(lambda task: task.cancelled() or task.exception())  # told below, if at all
         gap_s, clients = self._rng.choice(GAPS_S), list[asyncio.Future[None]]()
         for number, (entity, key, command) in enumerate(commands, 1):
             its = EntityCommand(key=key, command_id=f"command {number}", command=sealed(command))
@@ -131,6 +133,8 @@ class Scene:
             await asyncio.sleep(self._rng.uniform(0.0, gap_s))
         await asyncio.sleep(max(0.0, self._rng.uniform(0.0, FAULTS_S) - self._simulation.loop.time()))
         trouble.cancel()
+        with suppress(asyncio.CancelledError):
+            await trouble  # the invariant may have failed in there
         self._note("no more faults")
         self._services.fates.active = self._log.active = False
         _, late = await asyncio.wait(clients, timeout=CALM_S) if clients else (set(), set())

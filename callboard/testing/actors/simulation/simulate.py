@@ -13,10 +13,10 @@ from callboard.actors.entities.projections import ProjectorSettings
 from callboard.actors.entities.projections.projection import Projection, Reaction
 from callboard.actors.entities.projections.table_rows import fold_of
 from callboard.actors.runtime.simulated.simulated import Simulation
-from callboard.door import agents as door
-from callboard.door import projections as projections_door
+from callboard.door.actors import agents as door
+from callboard.door.actors import projections as projections_door
+from callboard.door.actors.entities import entity_name
 from callboard.door.boards import function
-from callboard.door.entities import entity_name
 from callboard.door.rules import checked, several
 from callboard.errors import ConfigError
 from callboard.messages.topics import PREFIX, entity_topic
@@ -96,11 +96,11 @@ def simulate(
             raise ConfigError(
                 f"{settings.of.__name__} has the source {missing[0]}, which this simulation has not; add it"
             )
+    if topics and not any(True for each in chosen(seeds, seed) for _ in told(story, each, topics)):
+        raise ConfigError("the story has no command in any seed; let it yield some: yield Account, 'alice', Deposit()")
     count = Counter[str]()
     for each in chosen(seeds, seed):
         count += _run(each, topics, its["agents"], follows, story, invariant)
-    if topics and not count["commands"]:
-        raise ConfigError("the story has no command in any seed; let it yield some: yield Account, 'alice', Deposit()")
     return count
 
 

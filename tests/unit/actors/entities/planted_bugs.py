@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -10,7 +11,6 @@ from callboard.actors.entities.deciding import Trial
 from callboard.actors.entities.held import Held
 from callboard.actors.entities.keeper import Keeper
 from callboard.messages.entities.entity_messages import EntityCommitMessage
-from callboard.messages.event import Event
 
 
 def commits_always_count(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -25,11 +25,12 @@ def answers_before_it_is_read_back(monkeypatch: pytest.MonkeyPatch) -> None:
     work = Keeper._work
 
     def impatient(self: Keeper, now: Moment) -> Iterator[Effect]:
-        if self._landed >= 0:
-            for its in self._appending:
+        commands = self._commands
+        if commands.landed >= 0:
+            for its in commands._appending:
                 if its.decided and its.decided.commit:
-                    yield from self._answer(its, its.decided.outcome)
-            self._clear()
+                    yield from commands._answer(its, its.decided.outcome)
+            commands._clear()
         yield from work(self, now)
 
     monkeypatch.setattr(Keeper, "_work", impatient)
@@ -38,8 +39,9 @@ def answers_before_it_is_read_back(monkeypatch: pytest.MonkeyPatch) -> None:
 def commands_are_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
     apply = Held.apply
 
-    def forgetful(self: Held, commit: EntityCommitMessage, events: Iterator[Event], offset: int) -> None:
-        apply(self, commit, events, offset)
+    def forgetful(self: Held, commit: EntityCommitMessage, *more: Any) -> None:
+        apply(self, commit, *more)
+        _, offset, *_ = more
         if offset > 0:
             self.made = {commit.command_id: self.made[commit.command_id]}
 

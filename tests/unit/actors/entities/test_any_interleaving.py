@@ -138,7 +138,7 @@ class Running:
             match effect:
                 case Reply(to, EntityOutcomes(outcomes=outcomes)):
                     for command, outcome in zip(self.asked.pop(to), outcomes, strict=True):
-                        self.story.hear(command.command_id, outcome, self.keeper._follower.log_id)
+                        self.story.hear(command.command_id, outcome, self.keeper._fold.log_id)
                 case Reply(_, EntityState() as state):
                     self.told = state
                 case Append() | ReadLog() | FindBounds() | EnsureTopic():

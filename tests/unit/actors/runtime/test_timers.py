@@ -127,3 +127,14 @@ def test_a_repeated_short_timer_requests_no_further_wake_up_for_a_long_one() -> 
         assert fired(timers, now_s + 1) == ["short"]
         asked += [timers.next_wake(now_s + 1)]
     assert [seconds for seconds in asked if seconds is not None] == [1000] + 100 * [1]
+
+
+def test_only_a_timer_that_is_set_or_due_calls_for_another_look() -> None:
+    timers = Timers()
+    assert not timers.changed
+    timers.set("a", 5, 0)
+    assert timers.changed
+    timers.next_wake(0)
+    assert not timers.changed
+    timers.due(5)
+    assert timers.changed

@@ -31,6 +31,7 @@ from callboard.messages.distribution.topic_messages import (
     Status,
     SubscriberConfiguration,
 )
+from callboard.messages.entities.entity_messages import FoldAnnouncementMessage
 from callboard.messages.event import Event
 from callboard.messages.headers import new_record
 from callboard.messages.record import NewRecord, Record
@@ -402,6 +403,19 @@ def test_a_command_is_kept_until_it_is_carried_out_or_too_old() -> None:
         await board.announce("edge", command_offset=last)
         await board.shorten()
         assert (await board.log.bounds(TOPICS.command)).first > pending
+
+    on_board(scenario)
+
+
+def test_old_announcements_of_folds_are_dropped() -> None:
+    async def scenario(board: Board) -> None:
+        said = FoldAnnouncementMessage(kind="entities", name="bank.account", incarnation="i", interval_s=15)
+        for _ in range(300):
+            await board.append(TOPICS.discovery, said)
+        await board.announce("edge")
+        await board.shorten()
+        first, end = await board.log.bounds(TOPICS.discovery)
+        assert end - first < 100
 
     on_board(scenario)
 

@@ -102,7 +102,7 @@ class Ping:
                 return [Send("pong", answer("ping", number + 1))]
             case Said(number=number):
                 self._count = number
-                return [Reply(each, answer("won", number)) for each in self._asked.values()]
+                return [Reply(each, answer("won", number)) for what, each in self._asked.items() if what == "won"]
             case Word(text="won"):
                 self._asked["won"] = origin
                 return [Reply(origin, answer("won", self._count))] if self._count else []

@@ -12,20 +12,20 @@ class Side(IntEnum):
     CREDIT = 2
 
 
-@event("bank.money", version=1)
+@event("till.money", version=1)
 class Money(Event):
     cents: int = 0
     currency: str = "EUR"
 
 
-@event("bank.deposited", version=3)
+@event("till.deposited", version=3)
 class Deposited(Event):
     account: str
     money: Money
     note: str = ""
 
 
-@event("bank.deposited", version=1)
+@event("till.deposited", version=1)
 class DepositedV1(Event):
     account: str
     euros: int
@@ -34,7 +34,7 @@ class DepositedV1(Event):
         return DepositedV2(account=self.account, cents=100 * self.euros)
 
 
-@event("bank.deposited", version=2)
+@event("till.deposited", version=2)
 class DepositedV2(Event):
     account: str
     cents: int
@@ -44,7 +44,7 @@ class DepositedV2(Event):
         return Deposited(account=self.account, money=Money(cents=self.cents), note=self.note)
 
 
-@event("bank.booked", version=1)
+@event("till.booked", version=1)
 class Booked(Event):
     """One field of every type."""
 
@@ -67,12 +67,12 @@ class Booked(Event):
     other: Side = Side.CREDIT
 
 
-@event("bank.balance", version=1)
+@event("till.balance", version=1)
 class Balance(Event):
     cents: int
 
 
-@event("bank.balance_query", version=1)
+@event("till.balance_query", version=1)
 class BalanceQuery(Question[Balance]):
     account: str
 

@@ -137,7 +137,7 @@ def test_mail_carries_events_of_every_version() -> None:
     assert pickle.loads(pickle.dumps(mail)) == mail
 
 
-@pytest.mark.parametrize("name", [*(f"bank.deposited{end}" for end in ("/4", "/01", "/", "")), "x/1", "/"])
+@pytest.mark.parametrize("name", [*(f"till.deposited{end}" for end in ("/4", "/01", "/", "")), "x/1", "/"])
 def test_mail_with_an_undeclared_event_is_undecodable(name: str) -> None:
     with pytest.raises(Undecodable, match="knows no message"):
         decode_any(name, b"")
@@ -155,8 +155,8 @@ def test_an_event_class_without_the_decorator_is_refused() -> None:
 
 def test_the_schema_is_told_to_programs_in_other_languages() -> None:
     assert proto(Deposited, DepositedV1) == (
-        "// Deposited is version 3 of bank.deposited.\n"
-        "// DepositedV1 is version 1 of bank.deposited.\n"
+        "// Deposited is version 3 of till.deposited.\n"
+        "// DepositedV1 is version 1 of till.deposited.\n"
         'syntax = "proto2";\n\n'
         "message Money {\n  optional int64 cents = 1;\n  optional string currency = 2;\n}\n\n"
         "message Deposited {\n"

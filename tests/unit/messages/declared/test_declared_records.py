@@ -30,7 +30,7 @@ def test_the_headers_of_a_record_tell_the_event() -> None:
     record = record_of(TODAY, **GIVEN, key="k", cause="c-1", traceparent="00-aa-bb-01")
     assert record.key == "k"
     assert dict(record.headers) == {
-        "type": "bank.deposited", "version": "3.0", "id": "r-1", "time_ns": "5", "cause": "c-1",
+        "type": "till.deposited", "version": "3.0", "id": "r-1", "time_ns": "5", "cause": "c-1",
         "traceparent": "00-aa-bb-01", "producer": "bank/1",
     }  # fmt: skip
     assert RecordHeaders.parse(record.headers).version == (3, 0)
@@ -52,11 +52,11 @@ def test_the_order_of_headers_and_unknown_ones_make_no_difference() -> None:
 @pytest.mark.parametrize(
     ("headers", "error", "why"),
     [
-        ({"type": "bank.depositd"}, Undecodable, "no event 'bank.depositd' is declared; import the module"),
+        ({"type": "till.depositd"}, Undecodable, "no event 'till.depositd' is declared; import the module"),
         ({"type": "PackageMessage"}, Undecodable, "no event 'PackageMessage' is declared"),
-        ({"version": "4.0"}, SchemaTooNew, "version 4 of 'bank.deposited', and this process knows up to 3; upgrade"),
+        ({"version": "4.0"}, SchemaTooNew, "version 4 of 'till.deposited', and this process knows up to 3; upgrade"),
         ({"version": "999999999.1"}, SchemaTooNew, "version 999999999 of"),
-        ({"version": "0.0"}, Undecodable, "version 0 of 'bank.deposited' is not declared, only 1, 2, 3; declare it"),
+        ({"version": "0.0"}, Undecodable, "version 0 of 'till.deposited' is not declared, only 1, 2, 3; declare it"),
         ({"version": "x"}, Undecodable, "the header 'version' is 'x'"),
         ({"time_ns": "soon"}, Undecodable, "the header 'time_ns' is 'soon'"),
         ({"type": ""}, Undecodable, "no header 'type'"),
@@ -78,7 +78,7 @@ def test_a_record_that_is_damaged_or_not_trusted_stops_the_reader() -> None:
 @settings(deadline=None)
 @given(payload=st.binary(max_size=60), block=st.binary(max_size=60), begins=st.booleans())
 def test_hostile_records_are_undecodable(payload: bytes, block: bytes, begins: bool) -> None:
-    beginning = b"type\0bank.booked\0version\x001.0\0time_ns\x005\0" if begins else b""
+    beginning = b"type\0till.booked\0version\x001.0\0time_ns\x005\0" if begins else b""
     record = Record(offset=1, time_ns=1, payload=payload, header_block=beginning + block)
     with suppress(Undecodable, SchemaTooNew):
         assert isinstance(event_of(record), Booked)

@@ -76,9 +76,7 @@ def counts_its_calls(monkeypatch: pytest.MonkeyPatch) -> str:
 def forgets_an_event(monkeypatch: pytest.MonkeyPatch) -> str:
     left = iter(range(10**6))
     evolve = Account.evolve
-    monkeypatch.setattr(
-        Account, "evolve", lambda self, event: self if next(left) % 7 == 3 else evolve(self, event)
-    )
+    monkeypatch.setattr(Account, "evolve", lambda self, event: self if next(left) % 7 == 3 else evolve(self, event))
     return "the log as Account"
 
 

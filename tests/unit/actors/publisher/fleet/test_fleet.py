@@ -3,7 +3,7 @@ from random import Random
 
 import pytest
 
-from callboard.actors.core.decision import Done, Effect, Failed, Input, Moment, Origin, Reply, Started, Tick
+from callboard.actors.core.decision import Done, Effect, Failed, Input, Moment, Note, Origin, Reply, Started, Tick
 from callboard.actors.core.effects import FindBounds, LogRead, ReadLog, TopicBounds
 from callboard.actors.core.follower import READ_WAIT_S
 from callboard.actors.publisher.fleet.fleet import Fleet, FleetSettings
@@ -16,6 +16,7 @@ from callboard.messages.distribution.topic_messages import (
     SubscriberConfiguration,
     ThrottledMessage,
 )
+from callboard.messages.entities.entity_messages import FoldAnnouncementMessage
 from callboard.messages.event import Event
 from callboard.messages.headers import new_record
 from callboard.messages.record import Record
@@ -184,6 +185,14 @@ def test_a_publisher_is_throttled_until_it_says_otherwise_or_falls_silent() -> N
     assert told(stage, START_S + 31) == [("edge", 1400)]
     stage.deliver((replace(said, subscriber="", backlog=0), START_S + 32), now_s=START_S + 32)
     assert told(stage, START_S + 33) == []
+
+
+def test_what_folds_announce_is_no_subscriber_and_no_trouble() -> None:
+    stage = Stage()
+    said = FoldAnnouncementMessage(kind="entities", name="bank.account", incarnation="i", interval_s=15)
+    effects = stage.begin((said, START_S), (announcement("edge"), START_S))
+    assert not [each for each in effects if isinstance(each, Note)]
+    assert list(stage.view(START_S)) == ["edge"]
 
 
 def test_a_failing_log_does_not_delay_the_answer() -> None:

@@ -9,7 +9,7 @@ from callboard.actors.entities.projections.settings import ProjectorSettings
 from callboard.backends.fold_store import Fold
 from callboard.backends.fold_stores import open_fold_store
 from callboard.door import limits
-from callboard.door.entities import entity_name
+from callboard.door.actors.entities import entity_name
 from callboard.door.rules import Rule, checked, number, text, whole
 from callboard.errors import ConfigError, RequestRefused
 from callboard.messages.declared.registry import declaration_of

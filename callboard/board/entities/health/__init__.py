@@ -1,0 +1,1 @@
+"""How far entities, projections and reactions are, by what they announce."""

@@ -1,0 +1,37 @@
+"""Folds as metrics for Prometheus. Labels are kinds, names and instances, never the key of an entity."""
+
+from collections.abc import Callable, Iterator, Sequence
+
+from callboard.board.context import BoardContext
+from callboard.board.entities.health.fold_report import SILENT, STOPPED, FoldReport, folds
+from callboard.board.read.status.metrics import family
+
+KEEPERS = ("entities", "process")
+
+
+async def fold_metrics(board: BoardContext) -> str:
+    """The metrics of folds; none if none runs."""
+    return "".join(f"{line}\n" for line in _lines(await folds(board)))
+
+
+def _lines(rows: Sequence[FoldReport]) -> Iterator[str]:
+    for name, text, kinds, value in _METRICS:
+        most: dict[tuple[str, str, str], int] = {}
+        for row in rows:
+            if not kinds or row.kind in kinds:
+                key = row.kind, row.name, row.instance
+                most[key] = max(most.get(key, 0), value(row))
+        samples = [({"kind": key[0], "name": key[1], "instance": key[2]}, float(each)) for key, each in most.items()]
+        yield from family(name, "gauge", text, samples)
+
+
+_METRICS: tuple[tuple[str, str, tuple[str, ...], Callable[[FoldReport], int]], ...] = (
+    ("fold_behind", "Offsets that it has not read, on all its topics.", (), lambda row: row.behind_all),
+    ("fold_stopped", "1 while it is stopped, or silent.", (), lambda row: row.state in {STOPPED, SILENT}),
+    ("entities_held", "Entities in memory.", KEEPERS, lambda row: row.held),
+    ("entities_unreadable", "Entities in memory whose state is not known.", KEEPERS, lambda row: row.unreadable),
+    ("processes_active", "Processes with something to do.", ("process",), lambda row: row.active),
+    ("reaction_refused", "Commands refused since it started.", ("reaction",), lambda row: row.refused),
+)
+"""Names, texts, kinds of folds (all if none is named), and values. Of several processes on one host, the highest value
+counts: a sample cannot be there twice."""
