@@ -14,7 +14,7 @@ from callboard.actors.publisher import PublisherSettings
 from callboard.actors.runtime import Runtime, start_agent
 from callboard.actors.subscriber.settings import SubscriberSettings
 from callboard.actors.worlds.log_world import LogWorld
-from callboard.backends.log import Capability
+from callboard.backends.log import Capability, Log
 from callboard.board.connect.opening import open_log_world, open_world, world
 from callboard.board.connect.publisher_agent import PublisherAgent
 from callboard.board.connect.resources import Resources
@@ -159,18 +159,19 @@ class Agents:
     async def _start_fold(self, name: str, actors: tuple[ActorSpec, ...], place: "FoldPlaceOf") -> Agent:
         from callboard.board.connect.folds import open_world as open_fold_world
 
+        log = self._resources.log  # without one, each attempt of the agent would fail
         world: Callable[[], Awaitable[World]] = partial(open_fold_world, self._resources.settings, place, Agents)
         if self._runtime == "embedded":
-            world = partial(self._fold_world, place)
+            world = partial(self._fold_world, place, log)
         agent = await start_agent(
             AgentSpec(name, actors, world), self._runtime, configure_logging=self._configure_logging
         )
         return self._running(agent)
 
-    async def _fold_world(self, place: "FoldPlaceOf") -> World:
+    async def _fold_world(self, place: "FoldPlaceOf", log: Log) -> World:
         from callboard.board.connect.folds import shared_world
 
-        return shared_world(self._resources.log, self._resources.settings, place, self.keeper_of)
+        return shared_world(log, self._resources.settings, place, self.keeper_of)
 
     async def close(self) -> None:
         """Stop all of them."""
