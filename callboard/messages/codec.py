@@ -117,6 +117,18 @@ def decode(cls: type[E], data: bytes) -> E:
     return event
 
 
+def peek(cls: type[E], data: bytes) -> E | None:
+    """The bare message of an event, which has the same fields, but is none; None if it cannot be decoded. For those who
+    read very many and keep none: its texts are not checked, and may be bytes.
+    """
+    plan = _plan(cls)
+    try:
+        message = plan.message.FromString(data)
+    except (DecodeError, ValueError):
+        return None
+    return message if all(map(message.HasField, plan.demanded)) else None  # type: ignore[return-value]  # as it says
+
+
 def _light(cls: type[Event], message: Message, nbytes: int) -> Message:
     """Return the message. Raises ``Undecodable`` if too much of it is unknown."""
     if nbytes > UNKNOWN_BYTES_MAX:  # a smaller message needs no check

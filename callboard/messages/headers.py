@@ -220,6 +220,12 @@ def open_record(record: Record, expected: type[E] | tuple[type[E], ...], headers
         raise Undecodable(f"{where} cannot be decoded: {error}") from error
 
 
+def usual_type(record: Record) -> bytes | None:
+    """The type of a record of this major version, if that is known without a look at all of its headers."""
+    usual = _USUAL.match(record.header_block)
+    return usual[1] if usual else None
+
+
 def _kind(headers: Mapping[str, str], where: str) -> str:
     """The type. Raises as ``open_record``."""
     kind, (major, _), _ = _essence(headers)

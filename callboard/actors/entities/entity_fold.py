@@ -24,10 +24,11 @@ from callboard.actors.entities.mark import Place
 from callboard.actors.entities.processes.conductor import TAKEOVER_S, TROUBLES_MAX, Conductor
 from callboard.actors.entities.settings import EntitySettings
 from callboard.actors.entities.shelf import SCAN_MANY, Active, Lost, Opened, Refused, Shelf
+from callboard.messages.entities.commits import commit_in
 from callboard.messages.entities.entity_mail import EntityState, FoldState
 from callboard.messages.entities.entity_messages import EntityCommitMessage, FoldPlace
 from callboard.messages.entities.sealing import sealed
-from callboard.messages.reading import Problem, Unread, read
+from callboard.messages.reading import Problem, Unread
 from callboard.messages.record import Record
 
 
@@ -149,7 +150,7 @@ class EntityFold:
     def _read(self, record: Record) -> EntityCommitMessage | None:
         if (own := self._commands.own.get(record.payload)) is not None:
             return own.commit
-        commit = read(record, (EntityCommitMessage,), _accept)
+        commit = commit_in(record)
         if isinstance(commit, Unread):
             if commit.problem is Problem.TOO_NEW:
                 self._stop(commit.detail, "schema_too_new")
@@ -217,7 +218,3 @@ class EntityFold:
             active=conductor.active if conductor else 0,
             troubles=tuple(troubles + (conductor.troubles if conductor else [])),
         )  # fmt: skip
-
-
-def _accept(_: EntityCommitMessage) -> None:
-    """Every commit that can be decoded is one; whether it counts is up to the entity."""

@@ -34,7 +34,7 @@ class EntityTable:
         self.held.pop(commit.key, None)
         self.held[commit.key] = held
         self._commits.append((offset, commit.key))
-        while offset - self._commits[0][0] > WITHIN:
+        while self._commits[0][0] < offset - WITHIN:
             _, key = self._commits.popleft()
             if (its := self.held.get(key)) is not None:
                 its.forget(offset)

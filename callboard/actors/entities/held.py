@@ -85,7 +85,8 @@ class Held:
         self.version += 1
         self.last = commit.commit_id
         self.made[commit.command_id] = Made(commit.commit_id, self.version, offset, commit.reason, commit.code)
-        self.forget(offset)
+        if len(self.made) > LAST:  # else none is forgotten
+            self.forget(offset)
 
     def _evolve(self, events: Iterable[Event], ended: bool) -> None:
         state, cls = self.state, type(self.state)

@@ -3,7 +3,7 @@
 import asyncio
 import secrets
 import socket
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -43,6 +43,7 @@ class Agents:
         runtime: where actors run.
         configure_logging: for ``processes``: called in each of them.
         start: starts an agent; the default starts it in this runtime.
+        kept: how entities are kept, by their topics, by those that are only asked, for an agent in another process.
     """
 
     def __init__(
@@ -51,6 +52,7 @@ class Agents:
         runtime: Runtime = "embedded",
         configure_logging: Callable[[], None] | None = None,
         start: Start | None = None,
+        kept: Mapping[str, "EntityOptions"] | None = None,
     ) -> None:
         if runtime == "processes" and resources.settings.log.startswith("memory:"):
             raise ConfigError("a log in memory cannot be shared by processes; use sqlite:///./board.db")
@@ -59,7 +61,8 @@ class Agents:
         self._instance = secrets.token_hex(16)
         self._publishers: dict[str, asyncio.Task[Agent]] = {}
         self._keepers: dict[str, asyncio.Task[Agent]] = {}  # by topic, and by name of a projection
-        self._kept: dict[str, EntityOptions] = {}  # by topic
+        self._kept: dict[str, EntityOptions] = dict(kept or {})  # by topic
+        self._is_asked_only = kept is not None
         self.started: list[Agent] = []
         """Running agents, and those that have ended since the last start."""
 
@@ -143,7 +146,7 @@ class Agents:
 
         its = self._kept.setdefault(topic, EntityOptions())
         settings = entities.EntitySettings(
-            entity, topic, instance, bool(its.snapshots), its.in_memory, its.runs,
+            entity, topic, instance, bool(its.snapshots), its.in_memory, its.runs and not self._is_asked_only,
             announce=self._resources.settings.topics.discovery,
         )  # fmt: skip
         place = kept(entity, topic, its.snapshots, self._resources.settings)
@@ -160,7 +163,9 @@ class Agents:
         from callboard.board.connect.folds import open_world as open_fold_world
 
         log = self._resources.log  # without one, each attempt of the agent would fail
-        world: Callable[[], Awaitable[World]] = partial(open_fold_world, self._resources.settings, place, Agents)
+        world: Callable[[], Awaitable[World]] = partial(
+            open_fold_world, self._resources.settings, place, partial(Agents, kept=dict(self._kept))
+        )
         if self._runtime == "embedded":
             world = partial(self._fold_world, place, log)
         agent = await start_agent(

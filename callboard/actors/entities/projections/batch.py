@@ -12,11 +12,12 @@ from callboard.actors.entities.projections.projection import Reaction, Recorded
 from callboard.actors.entities.projections.settings import ProjectorSettings
 from callboard.actors.entities.projections.table_rows import ROWS, SEEN, Columns
 from callboard.backends.fold_store import Row
-from callboard.errors import CallboardError, Undecodable
+from callboard.errors import CallboardError, SchemaTooNew, Undecodable
 from callboard.messages.declared.records import event_of
+from callboard.messages.entities.commits import commit_in
 from callboard.messages.entities.entity_messages import EntityCommitMessage
 from callboard.messages.entities.sealing import opened
-from callboard.messages.headers import open_record
+from callboard.messages.reading import Problem, Unread
 from callboard.messages.record import Record
 
 ROW_KEY_CHARS_MAX = 1000
@@ -86,18 +87,21 @@ class Batch:
             if self._source is None:
                 entry.events = (Recorded(self._topic, "", event_of(record), 0, record.offset, 0, record.time_ns),)
             else:
-                commit = entry.commit = open_record(record, EntityCommitMessage)
-                entry.seen = f"{self._topic}/{commit.key}"
-                events = (*map(opened, commit.events), *((Deleted(),) if commit.ended else ()))
-                entry.events = tuple(
-                    Recorded(self._source, commit.key, event, commit.version + 1, record.offset, place, record.time_ns)
+                commit = commit_in(record)
+                if isinstance(commit, Unread):
+                    if commit.problem is not Problem.TOO_NEW:
+                        return None  # every keeper ignores it
+                    raise SchemaTooNew(commit.detail)
+                entry.commit, key, version = commit, commit.key, commit.version + 1
+                entry.seen = f"{self._topic}/{key}"
+                events = [opened(each) for each in commit.events]
+                if commit.ended:
+                    events.append(Deleted())
+                entry.events = tuple([
+                    Recorded(self._source, key, event, version, record.offset, place, record.time_ns)
                     for place, event in enumerate(events)
-                )
-            entry.keys = tuple(self._keys_of(each) for each in entry.events)
-        except Undecodable as error:
-            if self._source is not None and entry.commit is None:
-                return None  # every keeper ignores it
-            entry.problem = str(error)
+                ])  # fmt: skip
+            entry.keys = tuple([self._keys_of(each) for each in entry.events])
         except FAULTS as error:
             entry.problem = str(error) if isinstance(error, CallboardError) else f"{type(error).__name__}: {error}"
         return entry
@@ -106,6 +110,8 @@ class Batch:
         if self._row is None:
             return ()
         keys: object = self._of.keys(recorded)
+        if keys == (recorded.key,) and recorded.key:  # the usual ones
+            return (recorded.key,)
         its = tuple(keys) if isinstance(keys, list | tuple | set | frozenset | Iterator) else None
         if its is None or not all(isinstance(key, str) and 0 < len(key) <= ROW_KEY_CHARS_MAX for key in its):
             raise TypeError(
@@ -141,8 +147,8 @@ class Batch:
     def _counts(self, entry: Entry, folded: Folded, cache: Cache) -> bool:
         """Whether the commit was decided on the entity's last one."""
         assert entry.commit is not None
-        last = folded.rows[SEEN].get(entry.seen) or cache[SEEN][entry.seen] or (0, 0)
-        return (entry.commit.previous, entry.commit.version) == last
+        previous, version = folded.rows[SEEN].get(entry.seen) or cache[SEEN][entry.seen] or (0, 0)
+        return bool(entry.commit.previous == previous and entry.commit.version == version)
 
     def _evolve(
         self, entry: Entry, folded: Folded, cache: Cache

@@ -48,6 +48,8 @@ class Columns:
         kinds = get_type_hints(row)
         self._enums = {name: kinds[name] for name in self._names if _is_enum(kinds[name])}
         self.columns = tuple((name, self._column(name, kinds[name])) for name in self._names)
+        named = [(place, *column) for place, column in enumerate(self.columns)]
+        self._checked = [each for each in named if each[2] in (str, float) or each[1] in self._enums]
 
     def _column(self, name: str, kind: type) -> type:
         if name == "key":
@@ -61,7 +63,7 @@ class Columns:
         """The row for the store. Raises ``TypeError`` or ``ValueError`` for values that it cannot hold."""
         encode(row)  # checks types and sizes
         values = [getattr(row, name) for name in self._names]
-        for place, (name, kind) in enumerate(self.columns):
+        for place, name, kind in self._checked:
             value = values[place]
             if kind is str and "\0" in value:
                 raise ValueError(f"{name} has a zero character, which PostgreSQL cannot hold")
