@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from callboard.actors.entities.command_queue import DECISIONS_MAX
 from callboard.actors.entities.held import LAST, WITHIN
-from callboard.actors.entities.keeper import DECISIONS_MAX
 from callboard.testing.actors.simulation.services import SERVICES
 from tests.e2e.conftest import DEADLINE_S, Terminal
 
