@@ -60,7 +60,7 @@ class Agents:
         self._start_agent = start or self._in_runtime
         self._instance = secrets.token_hex(16)
         self._publishers: dict[str, asyncio.Task[Agent]] = {}
-        self._keepers: dict[str, asyncio.Task[Agent]] = {}  # by topic, and by name of a projection
+        self._keepers: dict[str, asyncio.Task[Agent]] = {}  # by topic; by kind, name and place of a projection
         self._kept: dict[str, EntityOptions] = dict(kept or {})  # by topic
         self._is_asked_only = kept is not None
         self.started: list[Agent] = []
@@ -132,7 +132,8 @@ class Agents:
         """The agent of a projection or a reaction: likewise."""
         topic = self._resources.settings.topics.discovery
         settings = replace(settings, instance=instance or socket.gethostname(), announce=topic)
-        return await self._once(f"/{settings.name}", lambda: self._start_projector(settings, where))
+        kind = "reaction" if settings.row is None else "projection"
+        return await self._once(f"/{kind}/{settings.name}/{where}", lambda: self._start_projector(settings, where))
 
     async def _once(self, name: str, start: Callable[[], Coroutine[Any, Any, Agent]]) -> Agent:
         starting = self._keepers.get(name)

@@ -6,7 +6,7 @@ import asyncio
 from pathlib import Path
 
 from callboard import Callboard
-from callboard.actors import Event, Projection, Recorded, event
+from callboard.actors import Ask, Event, Projection, Reaction, Recorded, event
 from tests.unit.actors.entities.bank import Account, Move, Moved
 
 SOON_S = 5.0
@@ -72,5 +72,33 @@ def test_who_asks_often_does_not_keep_a_projection_from_taking_over(tmp_path: Pa
             await boards[1 - place].close()
             while (await balances[place].status()).state != "live":
                 await asyncio.sleep(OFTEN_S)
+
+    asyncio.run(main())
+
+
+class Mirror(Reaction):
+    """Of the same name as the rows."""
+
+    name = "test_waiting.balance"
+    sources = (Account,)
+
+    def react(self, recorded: Recorded) -> list[Ask]:
+        """See ``Reaction``."""
+        return [Ask("mirror", Account, "bob", Move(cents=1))] if recorded.key == "alice" else []
+
+
+def test_what_has_the_same_name_is_another_table_in_another_place_and_another_thing_as_a_reaction(
+    tmp_path: Path,
+) -> None:
+    async def main() -> None:
+        async with Callboard("memory:", base=tmp_path) as board:
+            places = [f"sqlite:{number}.db" for number in range(2)]
+            tables = [board.projection(Balances, into=place) for place in places]
+            mirror = board.reaction(Mirror, into=places[0])
+            done = await board.entities(Account).send("alice", Move(cents=1))
+            for each in (*tables, mirror):
+                await each.reached(done.offset, Account)
+            assert [await each.get("alice") for each in tables] == [Balance(cents=1)] * 2
+            assert (await board.entities(Account).get("bob")).state == Account(cents=1)
 
     asyncio.run(main())
