@@ -80,8 +80,9 @@ def _setters(kind: type[Event]) -> dict[str, Callable[[Any, Any], None]]:
 
 def _reader(kind: type[Event]) -> Callable[[Event], tuple[Any, ...]]:
     if "__slots__" not in vars(kind):  # its instances could be given further attributes
-        how = "@dataclass(frozen=True, slots=True, kw_only=True), an event of a service with @event"
-        raise TypeError(f"declare {kind.__name__} as {how}")
+        own = "callboard's own are @dataclass(frozen=True, slots=True, kw_only=True)"
+        what = f"the class {kind.__name__} is not declared"
+        raise TypeError(f"{what}; write @event('bank.deposited', version=1) above it ({own})")
     names = [field.name for field in fields(kind)]
     # The first name stands twice because attrgetter returns a tuple only for two names or more.
     return _READERS.setdefault(kind, attrgetter(names[0], *names))

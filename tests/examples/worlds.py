@@ -2,6 +2,7 @@
 
 import sys
 from collections import Counter
+from pathlib import Path
 from typing import Any
 
 from callboard.testing.actors import simulate
@@ -12,6 +13,8 @@ sys.modules |= {"bank": bank, "stock": stock}  # what runs in the folder of an e
 
 from examples.bank import survival as bank_survival  # noqa: E402
 from examples.stock import survival as stock_survival  # noqa: E402
+
+EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 
 WORLDS: dict[str, dict[str, Any]] = {
     "bank": {

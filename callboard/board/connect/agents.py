@@ -14,7 +14,7 @@ from callboard.actors.publisher import PublisherSettings
 from callboard.actors.runtime import Runtime, start_agent
 from callboard.actors.subscriber.settings import SubscriberSettings
 from callboard.actors.worlds.log_world import LogWorld
-from callboard.backends.log import Capability
+from callboard.backends.log import Capability, Log
 from callboard.board.connect.opening import open_log_world, open_world, world
 from callboard.board.connect.publisher_agent import PublisherAgent
 from callboard.board.connect.resources import Resources
@@ -60,7 +60,7 @@ class Agents:
         self._start_agent = start or self._in_runtime
         self._instance = secrets.token_hex(16)
         self._publishers: dict[str, asyncio.Task[Agent]] = {}
-        self._keepers: dict[str, asyncio.Task[Agent]] = {}  # by topic, and by name of a projection
+        self._keepers: dict[str, asyncio.Task[Agent]] = {}  # by topic; by kind, name and place of a projection
         self._kept: dict[str, EntityOptions] = dict(kept or {})  # by topic
         self._is_asked_only = kept is not None
         self.started: list[Agent] = []
@@ -132,7 +132,8 @@ class Agents:
         """The agent of a projection or a reaction: likewise."""
         topic = self._resources.settings.topics.discovery
         settings = replace(settings, instance=instance or socket.gethostname(), announce=topic)
-        return await self._once(f"/{settings.name}", lambda: self._start_projector(settings, where))
+        kind = "reaction" if settings.row is None else "projection"
+        return await self._once(f"/{kind}/{settings.name}/{where}", lambda: self._start_projector(settings, where))
 
     async def _once(self, name: str, start: Callable[[], Coroutine[Any, Any, Agent]]) -> Agent:
         starting = self._keepers.get(name)
@@ -162,20 +163,21 @@ class Agents:
     async def _start_fold(self, name: str, actors: tuple[ActorSpec, ...], place: "FoldPlaceOf") -> Agent:
         from callboard.board.connect.folds import open_world as open_fold_world
 
+        log = self._resources.log  # without one, each attempt of the agent would fail
         world: Callable[[], Awaitable[World]] = partial(
             open_fold_world, self._resources.settings, place, partial(Agents, kept=dict(self._kept))
         )
         if self._runtime == "embedded":
-            world = partial(self._fold_world, place)
+            world = partial(self._fold_world, place, log)
         agent = await start_agent(
             AgentSpec(name, actors, world), self._runtime, configure_logging=self._configure_logging
         )
         return self._running(agent)
 
-    async def _fold_world(self, place: "FoldPlaceOf") -> World:
+    async def _fold_world(self, place: "FoldPlaceOf", log: Log) -> World:
         from callboard.board.connect.folds import shared_world
 
-        return shared_world(self._resources.log, self._resources.settings, place, self.keeper_of)
+        return shared_world(log, self._resources.settings, place, self.keeper_of)
 
     async def close(self) -> None:
         """Stop all of them."""

@@ -99,7 +99,8 @@ def _dataclass(cls: type[E]) -> type[E]:
     try:
         made = dataclass(frozen=True, slots=True, kw_only=True)(cls)
     except (TypeError, ValueError) as error:  # such as a mutable default
-        raise ConfigError(f"{where} cannot be a frozen dataclass: {error}; correct its fields") from error
+        what = f"{where} cannot be a frozen dataclass: {str(error).removesuffix(': use default_factory')}"
+        raise ConfigError(f"{what}; use plain defaults, such as () for a tuple[int, ...]") from error
     _point_super_at(made, cls)
     return made
 

@@ -19,7 +19,9 @@ from callboard.errors import ConfigError
 from callboard.messages.declared.registry import Declaration, declaration_of, place_of
 from callboard.messages.event import Event
 
-SUPPORTED = "int, str, bytes, bool, float, an IntEnum, a declared event, 'X | None' of one, or 'tuple[X, ...]' of these"
+SUPPORTED = (
+    "int, str, bytes, bool, float, an IntEnum, a declared event, such an event or None, or 'tuple[X, ...]' of these"
+)
 
 _TYPES: dict[type, Any] = {
     int: FieldDescriptorProto.TYPE_INT64,

@@ -2,6 +2,7 @@
 
 import asyncio
 import errno
+import gc
 import os
 import shutil
 import sqlite3
@@ -305,3 +306,23 @@ def test_all_logs_of_an_event_loop_share_one_inotify_instance(tmp_path: Path) ->
         assert instances() == before
 
     asyncio.run(scenario())
+
+
+def test_a_log_that_is_closed_while_a_topic_is_opened_complains_to_nobody(tmp_path: Path) -> None:
+    complaints = []
+
+    async def scenario() -> None:
+        asyncio.get_running_loop().set_exception_handler(lambda _, context: complaints.append(context))
+        log = SqliteLog(tmp_path)
+        async with log._opening:
+            reading = asyncio.ensure_future(log.read(TOPIC, 1))
+            await asyncio.sleep(0)
+            reading.cancel()
+            await asyncio.gather(reading, return_exceptions=True)
+            closing = asyncio.ensure_future(log.close())
+            await asyncio.sleep(0)
+        await closing
+
+    asyncio.run(scenario())
+    gc.collect()
+    assert complaints == []

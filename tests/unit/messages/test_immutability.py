@@ -129,7 +129,7 @@ def test_a_mutable_class_cannot_be_an_event() -> None:
         pass
 
     for cls in (Loose, Slotless):
-        with pytest.raises(TypeError, match=f"declare {cls.__name__} as @dataclass"):
+        with pytest.raises(TypeError, match=f"{cls.__name__} is not declared; write @event"):
             cls()
 
 

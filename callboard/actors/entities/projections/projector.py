@@ -72,7 +72,7 @@ class Projector:
         self._request: Request | None = None
         self._folded: Folded | None = None
         self._problem = ""
-        self._is_standby = self._is_live = False
+        self._is_standby = self._is_live = self._is_awaited = False
         self._cache: Cache = {}
         self._asks.clear()
 
@@ -86,11 +86,12 @@ class Projector:
     def _handle(self, message: Input, origin: Origin, now: Moment) -> Iterator[Effect]:
         match message:
             case Started() | Tick("store" | "standby") | Done(EnsureTopic()) | Failed(EnsureTopic()):
+                self._is_awaited = False
                 yield from self._begin_work(message)
             case FoldQuery():
                 self._queries.append((origin, message))
-                if self._is_standby:
-                    yield After("standby", AWAITED_S)
+                if self._is_standby and not self._is_awaited:
+                    yield self._look_again()
             case FoldRebuild():
                 yield Reply(origin, self._state())
                 yield from self._rebuild("it was asked for")
@@ -170,7 +171,7 @@ class Projector:
         was, was_standby = self._mark, self._is_standby
         if was_standby and mark != was:
             self._mark, self._places = mark, marks.read(mark)
-            yield After("standby", AWAITED_S if self._queries else STANDBY_S)
+            yield self._look_again()
             return
         self._begin()
         self._mark, self._places = mark, marks.read(mark)
@@ -180,7 +181,12 @@ class Projector:
         yield note("projection.stood_by", name=self._settings.name)
         self._begin()
         self._is_standby, self._mark, self._places = True, mark, marks.read(mark)
-        yield After("standby", AWAITED_S if self._queries else STANDBY_S)
+        yield self._look_again()
+
+    def _look_again(self) -> Effect:
+        """Once for all who ask meanwhile, or those who ask often would put it off for ever."""
+        self._is_awaited = bool(self._queries)
+        return After("standby", AWAITED_S if self._is_awaited else STANDBY_S)
 
     def _rebuild(self, why: str) -> Iterator[Effect]:
         yield note("projection.rebuilt", "warning", name=self._settings.name, why=why)

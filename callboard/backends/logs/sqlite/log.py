@@ -151,7 +151,9 @@ class SqliteLog(ProcessLog):
         if not is_topic_name(topic):
             raise missing(topic)
         # Runs to its end even if cancelled, so that the files opened by a thread are closed one day.
-        return await asyncio.shield(asyncio.create_task(self._opened(topic)))
+        opening = asyncio.create_task(self._opened(topic))
+        opening.add_done_callback(lambda done: done.cancelled() or done.exception())  # of one that nobody waits for
+        return await asyncio.shield(opening)
 
     async def _opened(self, topic: str) -> Topic:
         async with self._opening:

@@ -5,7 +5,9 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from callboard.actors.entities.entity import Deleted, Entity, Facts
+from callboard.actors.entities.held import Held
 from callboard.actors.entities.processes.process import Process, Task
+from callboard.actors.entities.processes.tasks import todo
 from callboard.actors.entities.projections.projection import Recorded
 from callboard.errors import CommandRefused
 from callboard.messages.entities.entity_messages import EntityCommitMessage
@@ -49,9 +51,13 @@ class History:
         return {key: its[-1].state for key, its in self._versions.items() if its[-1].exists}
 
     def tasks(self) -> list[tuple[str, Task]]:
-        """The keys and tasks of processes."""
-        states = self.states().items() if issubclass(self.entity, Process) else ()
-        return [(key, task) for key, state in states if isinstance(state, Process) for task in state.todo(key)]
+        """The keys and tasks of processes. Raises ``AssertionError`` for wrong ones."""
+        found = list[tuple[str, Task]]()
+        for key, state in self.states().items() if issubclass(self.entity, Process) else ():
+            its = todo(key, Held(state, exists=True))
+            assert not its.problem, f"{key!r}: {its.problem}"
+            found += [(key, task) for task in its.tasks.values()]
+        return found
 
     def versions(self, key: str) -> list[Version]:
         """All versions of an entity; the first is that of a new one."""

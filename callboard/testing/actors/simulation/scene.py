@@ -158,6 +158,9 @@ class Scene:
             self._look()
             tasks = [(key, each) for its in self._histories.values() for key, each in its.tasks()]
             asks = [f"{key}: {each.name}" for key, each in tasks if isinstance(each, Ask)]
+            for _, each in tasks:
+                if isinstance(each, Ask):
+                    self._services.demand(each.entity)
             near_ns = self._now_ns() + int(SOON_S * 1e9)
             if not asks and not any(isinstance(each, At) and each.time_ns < near_ns for _, each in tasks):
                 return

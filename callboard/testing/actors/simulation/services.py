@@ -20,7 +20,7 @@ from callboard.actors.worlds.asker import Asker
 from callboard.actors.worlds.fold_world import FoldWorld
 from callboard.actors.worlds.log_world import LogWorld
 from callboard.backends.fold_store import Fold
-from callboard.errors import NotAnswered
+from callboard.errors import ConfigError, NotAnswered
 from callboard.testing.actors.simulation.fated_world import FatedWorld
 from callboard.testing.actors.simulation.simulated_store import SimulatedStore
 from callboard.testing.simulation.engine.fates import Fates, Fault
@@ -173,8 +173,16 @@ class Services:
         spec = AgentSpec(f"projector {number}", projections.actors(settings))
         self._host(f"{settings.of.__name__} of service {number}", spec, store, number)
 
+    def demand(self, entity: type[Entity]) -> str:
+        """Its topic. Raises ``ConfigError`` for one that is not simulated."""
+        if entity not in self._topics:
+            what = f"{entity.__name__} is asked, and is not among the entities of this simulation"
+            raise ConfigError(f"{what}; add it to entities=[...]")
+        return self._topics[entity]
+
     async def _keeper_of(self, number: int, entity: type[Entity]) -> Agent:
         """The keeper in the same service."""
+        self.demand(entity)
         agent = self.keepers[entity][number - 1].agent
         if agent is None:
             raise NotAnswered("it is not running; nothing is wrong")
@@ -191,9 +199,7 @@ class Services:
             its: World = LogWorld(self._log, topics=topics, effects=spec.effects)
             if spec.world is not of_the_board:
                 its = await spec.world()
-            its = FoldWorld(
-                its, store, Asker(self._log, self._topics.__getitem__, partial(self._keeper_of, number), ASK_S)
-            )
+            its = FoldWorld(its, store, Asker(self._log, self.demand, partial(self._keeper_of, number), ASK_S))
             fated = FatedWorld(its, name, self.fates, strike, self._late, self._rng)
             self._worlds.append(fated)
             return fated

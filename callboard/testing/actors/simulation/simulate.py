@@ -27,6 +27,9 @@ from callboard.testing.actors.story import Story, chosen, told
 TURNS_MAX = 1_000_000
 """Turns of the loop in one seed: more are a sign that something is busy for ever. A usual one takes some thousands."""
 
+DELAYS, DELAYS_MAX = ("process.failed", "process.delayed", "reaction.delayed"), 5
+"""What is logged when tasks are not carried out; and how many reasons a failure tells."""
+
 MANY = 20
 """Classes of entities, and agents."""
 
@@ -61,7 +64,8 @@ def simulate(
         agents: as for ``Callboard.start``; name one twice to run it twice.
         story: yields commands, from a ``Random`` of the seed.
         invariant: raises ``AssertionError`` if the ``View`` must not be as it is. Called after every commit of an
-            entity and every record of an agent, and at the end.
+            entity and every record of an agent, and at the end, which does not wait for deadlines that are more than
+            3 hours away.
         seeds: how many; the first is 0.
         seed: run only this one, again.
 
@@ -124,6 +128,8 @@ def _run(seed: int, cast: Cast, story: Story, invariant: Callable[[View], None])
             raise
         except Exception as error:  # also one of the service's code, such as the invariant
             what = f"{error}" if isinstance(error, AssertionError) else f"{type(error).__name__}: {error}"
+            said = (str(line["problem"]) for line in logged if line["event"] in DELAYS)
+            what += "".join(f"\n{line}" for line in list(dict.fromkeys(said))[-DELAYS_MAX:])
             led = "".join(f"\n  {line}" for line in scene.told)
             raise AssertionError(f"{what}\nseed {seed} led to it by:{led}\nrun it again with seed={seed}") from error
         return scene.count

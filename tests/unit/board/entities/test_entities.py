@@ -386,3 +386,12 @@ async def test_wrong_arguments_are_refused_at_the_door(given: dict[str, Any], me
     async with Callboard("memory:") as board:
         with pytest.raises(RequestRefused, match=message):
             await board.entities(Account).send(**{"key": "a", "command": Move(cents=1), **given})
+
+
+def test_a_board_that_is_not_open_says_so_at_once(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        board = Callboard("memory:", base=tmp_path)
+        with pytest.raises(ConfigError, match="the board is not open; use it inside `async with"):
+            await board.entities(Account).send("alice", Move(cents=1), timeout_s=5)
+
+    asyncio.run(scenario())

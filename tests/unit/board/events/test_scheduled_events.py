@@ -43,5 +43,3 @@ def test_a_payload_that_is_no_event_ends_its_job(tmp_path: Path, payload: object
         assert "the payload is not that of an event" in job.message
 
     run(tmp_path, scenario)
-
-

@@ -140,6 +140,4 @@ def test_bytes_that_are_no_message_hold_up_nothing(tmp_path: Path) -> None:
     whole = written(added(), 0)
     headers = [whole.headers, (), *((each,) for each in whole.headers)]
     payloads = [whole.payload[:cut] for cut in range(0, len(whole.payload), 3)] + [b"", b"\xff" * 1000]
-    survives(
-        tmp_path, lambda: [NewRecord(payload=payload, headers=each) for payload in payloads for each in headers]
-    )
+    survives(tmp_path, lambda: [NewRecord(payload=payload, headers=each) for payload in payloads for each in headers])

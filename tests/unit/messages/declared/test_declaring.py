@@ -69,7 +69,7 @@ BAD_FIELDS: dict[str, tuple[dict[str, Any], dict[str, Any], str]] = {
     "an enum of large numbers": ({"x": Huge}, {}, "cannot be a message"),
     "an unknown name": ({"x": "Nowhere"}, {}, "cannot be known: name 'Nowhere' is not defined; declare what they hold"),
     "an expression that fails": ({"x": "1/0"}, {}, "cannot be known: division by zero"),
-    "a mutable default": ({"x": int}, {"x": []}, "cannot be a frozen dataclass: mutable default"),
+    "a mutable default": ({"x": int}, {"x": []}, "x is not allowed; use plain defaults, such as .. for a tuple"),
     "a factory": ({"x": int}, {"x": field(default_factory=int)}, "a plain default"),
     "a field that is not given": ({"x": int}, {"x": field(init=False, default=1)}, "a plain default"),
     "a default of another type": ({"x": int}, {"x": "5"}, "x has the default '5', which it cannot hold"),

@@ -11,7 +11,9 @@ import pytest
 from callboard.actors import (
     ActorSpec,
     AgentSpec,
+    Answered,
     Append,
+    Ask,
     Delivered,
     Done,
     Effect,
@@ -24,10 +26,12 @@ from callboard.actors import (
     Input,
     Moment,
     Origin,
+    Process,
     Replaced,
     Started,
     Stopped,
     Stopping,
+    Task,
     Tick,
     event,
     event_of,
@@ -35,7 +39,7 @@ from callboard.actors import (
     record_of,
 )
 from callboard.actors.core.decision import After
-from callboard.errors import ConfigError
+from callboard.errors import CommandRefused, ConfigError
 from callboard.testing.actors import View, simulate
 from callboard.testing.actors.story import Command
 from tests.unit.actors.entities.bank import Account, Close, Move, Moved
@@ -236,3 +240,49 @@ def test_it_is_not_called_from_a_coroutine() -> None:
             simulate(entities=[Account], story=lambda _: [(Account, "a", Close())])
 
     asyncio.run(within())
+
+
+@event("simulated.run", version=1)
+class Run(Event):
+    """Begin."""
+
+
+@event("simulated.errand", version=1)
+class Errand(Process):
+    """Asks an account, and does not want to know the answer."""
+
+    runs: bool = False
+
+    def decide(self, command: Event, facts: Facts) -> Sequence[Event]:
+        """See ``Entity``."""
+        if isinstance(command, Answered):
+            raise CommandRefused("an errand knows no answers", code="unknown")
+        return [Run()]
+
+    def evolve(self, event: Event) -> "Errand":
+        """See ``Entity``."""
+        return Errand(runs=True)
+
+    def todo(self, key: str) -> Sequence[Task]:
+        """See ``Process``."""
+        return [Ask("move", Account, "a", Move(cents=1))]
+
+
+def run_errands(_: Random) -> Iterator[Command]:
+    yield Errand, "errand", Run()
+
+
+def test_whom_processes_ask_has_to_be_simulated_too() -> None:
+    with pytest.raises(ConfigError, match=r"Account is asked, and is not among .*; add it to entities"):
+        simulate(entities=[Errand], story=run_errands, seeds=20)
+
+
+def test_tasks_that_do_not_end_are_told_with_their_reason() -> None:
+    said = found(entities=[Errand, Account], story=run_errands, seeds=20)
+    assert said.startswith("these tasks do not end: ['errand: move']\nan errand knows no answers\n")
+
+
+def test_what_cannot_be_done_is_told_in_words(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Errand, "todo", lambda self, key: (each for each in ()))
+    said = found(entities=[Errand, Account], story=run_errands, seeds=20)
+    assert said.startswith("'errand': Errand.todo failed: TypeError: it returned <generator")
