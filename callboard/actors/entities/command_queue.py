@@ -7,7 +7,7 @@ from random import Random
 
 from callboard.actors.core.decision import Effect, Moment, Origin, Reply, note
 from callboard.actors.core.effects import Append
-from callboard.actors.entities.deciding import Decided, Trial, repeated
+from callboard.actors.entities.deciding import OVERTAKEN, Decided, Trial, repeated
 from callboard.actors.entities.entity_table import EntityTable
 from callboard.actors.entities.held import Made
 from callboard.actors.entities.settings import EntitySettings
@@ -172,7 +172,7 @@ class CommandQueue:
                 again.append(its)
             else:
                 problem = f"others committed to {its.command.key!r} first, {its.decisions} times; try again"
-                yield from self._answer(its, EntityOutcome(problem=problem, code="overtaken"))
+                yield from self._answer(its, EntityOutcome(problem=problem, code=OVERTAKEN))
         self._open.extendleft(reversed(again))
         self._clear()
 

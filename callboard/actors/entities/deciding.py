@@ -15,6 +15,9 @@ from callboard.messages.event import Event, replaced
 FORGOTTEN = "forgotten"
 """The code of a command that may have been carried out before."""
 
+OVERTAKEN = "overtaken"
+"""The code of a command that was decided again and again, as others committed first."""
+
 EVENTS_MAX = 1000
 """Events of one command: they are one record."""
 

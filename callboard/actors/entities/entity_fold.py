@@ -34,11 +34,14 @@ from callboard.messages.record import Record
 
 
 class Batch(NamedTuple):
-    """Commits that were read but not applied, the next offset, and the effects that go on reading."""
+    """Commits that were read but not applied, the next offset, the effects that go on reading, and whether the commits
+    are new rather than history.
+    """
 
     commits: tuple[tuple[int, EntityCommitMessage], ...]
     following: int
     effects: tuple[Effect, ...]
+    are_new: bool
 
 
 class EntityFold:
@@ -125,11 +128,12 @@ class EntityFold:
                 self._stop(problem, "snapshots")
 
     def _follow(self, message: Input) -> Iterator[Effect]:
+        are_new = self._follower.caught_up
         news, effects = self._follower.handle(message)
         match news:
             case Delivered(records=records, next=following):
                 commits = tuple((record.offset, each) for record in records if (each := self._read(record)))
-                self._batch, effects = Batch(commits, following, effects), ()
+                self._batch, effects = Batch(commits, following, effects, are_new), ()
                 self.shelf.log_id = self._follower.log_id
             case Replaced(log_id=was):
                 yield note("entities.replaced", "warning", topic=self._settings.topic, was=was)
@@ -166,12 +170,12 @@ class EntityFold:
         """Apply what was read, once its entities are in memory."""
         if self._batch is None:
             return
-        commits, following, effects = self._batch
+        commits, following, effects, are_new = self._batch
         if missing := self.shelf.missing(commit.key for _, commit in commits):
             yield from self.shelf.fetch(missing)
             return
         own = {its.commit.commit_id: its for its in self._commands.own.values()}
-        wait_s = TAKEOVER_S if self._follower.caught_up else 0.0
+        wait_s = TAKEOVER_S if are_new else 0.0
         for offset, commit in commits:
             its = own.get(commit.commit_id)
             held = self.shelf.apply(commit, offset, its.decided.after if its and its.decided else None)
@@ -213,7 +217,8 @@ class EntityFold:
         """How far it is."""
         conductor, unreadable = self.conductor, self.table.unreadable
         place = FoldPlace(topic=self._settings.topic, log_id=self._follower.log_id, next=self.next)
-        troubles = [f"{key}: {held.problem}" for key, held in islice(unreadable.items(), TROUBLES_MAX)]
+        troubles = [self.shelf.trouble] if self.shelf.trouble else []
+        troubles += [f"{key}: {held.problem}" for key, held in islice(unreadable.items(), TROUBLES_MAX)]
         return FoldState(
             places=(place,), problem=self.problem, held=len(self.table.held), unreadable=len(unreadable),
             active=conductor.active if conductor else 0,

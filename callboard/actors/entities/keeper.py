@@ -71,6 +71,8 @@ class Keeper:
                 yield from self._commands.add(commands, origin)
             case EntityQuery():
                 self._queries.append((origin, message))
+            case FoldQuery(after=-1):
+                yield Reply(origin, self._fold.state())
             case FoldQuery():
                 self._questions.append((origin, message))
             case Done(Append(records=records), offsets) if records is self._commands.records:

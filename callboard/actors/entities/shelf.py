@@ -76,6 +76,8 @@ class Shelf:
         self._rng, self._save_s = rng, settings.save_s
         self.mark = mark
         """What the store says."""
+        self.trouble = ""
+        """Why the store does not answer."""
         self.log_id = ""
         """The incarnation of the topic that is applied, once it is known."""
         self._requests = deque[Request]()  # the first one is under way
@@ -165,7 +167,7 @@ class Shelf:
         match message:
             case Done(effect, result) if self._requests and effect is self._requests[0]:
                 self._requests.popleft()
-                self._attempt = 0
+                self._attempt, self.trouble = 0, ""
                 return self._take(effect, result), tuple(self._requests)[:1]
             case Failed(effect, error) if self._requests and effect is self._requests[0]:
                 if isinstance(error, LASTING):
@@ -187,6 +189,7 @@ class Shelf:
 
     def _fail(self, error: CallboardError) -> tuple[Effect, ...]:
         self._attempt += 1
+        self.trouble = f"its snapshots: {error}"
         line = note("snapshots.failed", "warning" if self._attempt == 1 else "debug", topic=self._topic,
                     attempt=self._attempt, error=str(error))  # fmt: skip
         return line, After("store", RETRY.delay_s(self._attempt, self._rng))

@@ -4,6 +4,7 @@ import asyncio
 import re
 from collections import deque
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -14,6 +15,7 @@ from callboard.actors.entities.asking import AskEntity
 from callboard.actors.entities.deciding import FORGOTTEN
 from callboard.actors.entities.entity import Entity
 from callboard.backends.log import Log
+from callboard.errors import TopicMissing
 from callboard.messages.entities.entity_mail import EntityCommand, EntityCommands, EntityOutcome
 from callboard.messages.entities.entity_messages import EntityCommitMessage
 from callboard.messages.event import replaced
@@ -81,7 +83,8 @@ class Asker:
         """An offset below which no command is that was sent after this time: where the topic ended at a time before."""
         ends, now_s = self._ends.setdefault(topic, deque(maxlen=ENDS_MAX)), asyncio.get_running_loop().time()
         if not ends or ends[-1][0] < now_s - END_S:
-            ends.append((now_s, (await self._log.bounds(topic)).end))
+            with suppress(TopicMissing):  # its keeper creates it
+                ends.append((now_s, (await self._log.bounds(topic)).end))
         return max((end for at_s, end in ends if at_s <= since_s), default=0)
 
     async def _ask(self, entity: type[Entity], command: EntityCommand) -> EntityOutcome:

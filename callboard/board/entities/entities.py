@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Coroutine, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Generic, NamedTuple, TypeVar, cast
 
@@ -21,7 +22,7 @@ from callboard.errors import (
     SchemaTooNew,
     Undecodable,
 )
-from callboard.messages.entities.entity_mail import EntityCommand, EntityCommands, EntityOutcome, EntityQuery
+from callboard.messages.entities.entity_mail import EntityCommand, EntityCommands, EntityOutcome, EntityQuery, FoldQuery
 from callboard.messages.entities.entity_messages import DeclaredEvent
 from callboard.messages.entities.sealing import opened, sealed
 from callboard.messages.event import Event
@@ -36,6 +37,9 @@ TOGETHER_MAX = 500
 
 QUESTION_BYTES_MAX = 8 << 20
 """Bytes of these: the agent reads other questions in between."""
+
+TROUBLE_S = 0.5
+"""Seconds in which an agent says what keeps it from answering."""
 
 SLACK_S = 1.0
 """How much longer a question waits than its commands."""
@@ -163,7 +167,7 @@ class Entities(Generic[S]):
         except NotAnswered:
             far = f"up to offset {query.after} " if query.after >= 0 else ""
             why = f"its topic was not read {far}within {timeout_s:g} s; is the log away, or does it end before?"
-            raise NotAnswered(f"the state of {query.key!r} is not known: {why}") from None
+            raise NotAnswered(f"the state of {query.key!r} is not known: {why}{await self._trouble()}") from None
         if answer.problem:
             raise _error(answer.problem, answer.code)
         state = cast("S", opened(answer.state)) if answer.state is not None else None
@@ -181,9 +185,18 @@ class Entities(Generic[S]):
             return await outcome
         except TimeoutError:
             again = f"it may still be carried out, so repeat it with command_id={command.command_id!r}"
-            raise NotAnswered(f"{command.key!r} did not answer within {timeout_s:g} s; {again}") from None
+            why = f"{command.key!r} did not answer within {timeout_s:g} s{await self._trouble()}"
+            raise NotAnswered(f"{why}; {again}") from None
         finally:
             timer.cancel()
+
+    async def _trouble(self) -> str:
+        """What keeps the agent from answering, if it knows that."""
+        with suppress(CallboardError, TimeoutError):
+            async with asyncio.timeout(TROUBLE_S):
+                state = await (await self.start()).ask(roles.KEEPER, FoldQuery(), TROUBLE_S)
+                return f" ({state.troubles[0]})" if state.troubles else ""
+        return ""
 
     def _begin(self, work: Coroutine[None, None, None]) -> None:
         task = asyncio.create_task(work)

@@ -77,7 +77,8 @@ class Reacting:
             far = await self._state()
             place = next((each.next for each in far.places if each.topic == topic), 0)
             what = f"{self._settings.name} has not reached offset {offset} of {topic} within {timeout_s:g} s"
-            raise NotAnswered(f"{what}; it has read up to {place - 1}") from None
+            troubles = "".join(f"; {each}" for each in far.troubles)
+            raise NotAnswered(f"{what}; it has read up to {place - 1}{troubles}") from None
         if state.problem:
             raise RequestRefused(f"{self._settings.name} is stopped: {state.problem}", code="stopped")
 

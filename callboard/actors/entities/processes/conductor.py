@@ -10,11 +10,13 @@ from random import Random
 from callboard.actors.core.backoff import Backoff
 from callboard.actors.core.decision import After, Done, Effect, Failed, Input, Moment, Tick, note
 from callboard.actors.entities.asking import AskEntity
+from callboard.actors.entities.deciding import OVERTAKEN
 from callboard.actors.entities.held import Held
 from callboard.actors.entities.processes.process import Answered, Ask, At, Task
 from callboard.actors.entities.processes.tasks import command_id, todo
 from callboard.messages.entities.entity_mail import EntityCommand, EntityOutcome
 from callboard.messages.entities.sealing import sealed
+from callboard.messages.event import Event
 
 TAKEOVER_S = 5.0
 """Who committed what led to a task carries it out at once; all others after this time, if it is still to be done."""
@@ -63,6 +65,7 @@ class Conductor:
         self._later: list[tuple[float, str, str]] = []  # by monotonic seconds
         self._timed: list[tuple[int, str, str]] = []  # by nanoseconds since the epoch
         self._asked: dict[str, tuple[str, str]] = {}  # key and task, by the id of the command
+        self._told: dict[str, tuple[str, str]] = {}  # key and task, by the id of the command to the process
         self._wakes_s = float("inf")
 
     @property
@@ -119,9 +122,7 @@ class Conductor:
         while self._timed and self._timed[0][0] <= now.wall_ns:
             _, key, name = heappop(self._timed)
             if (its := self._find(key, name)) is not None and isinstance(its.task, At):
-                yield EntityCommand(
-                    key=key, command_id=command_id(self._topic, key, name), command=sealed(its.task.command)
-                )
+                yield self._tell(key, name, command_id(self._topic, key, name), its.task.command)
         while self._ready and len(self._asked) < ASKING_MAX:
             key, name = self._ready.popleft()
             its = self._find(key, name)
@@ -140,7 +141,15 @@ class Conductor:
 
     def told(self, command: EntityCommand, outcome: EntityOutcome) -> Iterator[Effect]:
         """What a process did with a command from here."""
-        if outcome.problem and (plan := self._plans.get(command.key)) is not None:
+        key, name = self._told.pop(command.command_id, ("", ""))
+        if outcome.code == OVERTAKEN and (plan := self._plans.get(key)) is not None and name in plan.tasks:
+            its = plan.tasks[name]
+            its.is_over = its.is_asked = False
+            if isinstance(its.task, At):
+                heappush(self._timed, (its.task.time_ns, key, name))
+            else:
+                self._ready.append((key, name))
+        elif outcome.problem and (plan := self._plans.get(command.key)) is not None:
             plan.trouble = outcome.problem
             yield note("process.failed", "error", topic=self._topic, key=command.key, problem=outcome.problem)
 
@@ -157,7 +166,12 @@ class Conductor:
             return [], []
         its.is_over = True
         answer = Answered(task=name, code=outcome.code if outcome.refused else "", problem=outcome.problem)
-        return [EntityCommand(key=key, command_id=f"{unique}/answer", command=sealed(answer))], []
+        return [self._tell(key, name, f"{unique}/answer", answer)], []
+
+    def _tell(self, key: str, name: str, unique: str, command: Event) -> EntityCommand:
+        """A command to a process, about a task."""
+        self._told[unique] = key, name
+        return EntityCommand(key=key, command_id=unique, command=sealed(command))
 
     def _again(self, key: str, name: str, problem: str, now: Moment) -> Iterator[Effect]:
         its = self._find(key, name)

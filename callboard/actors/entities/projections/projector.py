@@ -57,7 +57,7 @@ class Projector:
         self._settings, self._rng = settings, rng
         self._queries: list[tuple[Origin, FoldQuery]] = []
         self._attempt = 0
-        self._begun = 0
+        self._begun, self._trouble = 0, ""
         self._asks = Asks(settings.name, rng)
         self._missing = {topic for topic, entity in settings.topics if entity is not None}
         kind = "reaction" if settings.row is None else "projection"
@@ -98,7 +98,7 @@ class Projector:
             case Stopping():
                 pass
             case Done(effect, result) if effect is self._request:
-                self._request, self._attempt = None, 0
+                self._request, self._attempt, self._trouble = None, 0, ""
                 yield from self._answered(effect, result)
             case Failed(effect, error) if effect is self._request:
                 yield from self._failed(error)
@@ -140,6 +140,7 @@ class Projector:
             yield from self._stop(str(error))
             return
         self._attempt += 1
+        self._trouble = str(error)
         level = "warning" if self._attempt == 1 else "debug"
         yield note("projection.failed", level, name=self._settings.name, attempt=self._attempt, error=str(error))
         yield After("store", RETRY.delay_s(self._attempt, self._rng))
@@ -289,7 +290,8 @@ class Projector:
     def _state(self) -> FoldState:
         read = ((topic, self._places.get(topic, Place("", 0))) for topic, _ in self._settings.topics)
         places = tuple(FoldPlace(topic=topic, log_id=at.log_id, next=at.next) for topic, at in read)
+        troubles = (self._trouble, *self._asks.troubles) if self._trouble else self._asks.troubles
         return FoldState(
             places=places, problem=self._problem, standby=self._is_standby, is_live=not self._is_new,
-            active=len(self._asks), refused=self._asks.refused, troubles=self._asks.troubles,
+            active=len(self._asks), refused=self._asks.refused, troubles=troubles,
         )  # fmt: skip

@@ -412,3 +412,38 @@ def test_wrong_classes_and_places_are_refused_at_once(
             call(board)
 
     on_board(tmp_path, scenario)
+
+
+def test_a_database_that_does_not_answer_is_named_to_who_waits(tmp_path: Path) -> None:
+    (tmp_path / "read.db").write_bytes(b"this is no database, but somebody's notes" * 100)
+
+    async def scenario(board: Callboard) -> None:
+        done = await board.entities(Account).send("alice", Move(cents=1))
+        balances = board.projection(Balances, into=PLACE)
+        with pytest.raises(NotAnswered, match=r"read\.db: file is not a database"):
+            await balances.reached(done.offset, of=Account, timeout_s=0.5)
+        assert "file is not a database" in (await balances.status()).troubles[0]
+
+    on_board(tmp_path, scenario)
+
+
+def test_a_reaction_reaches_entities_that_nobody_has_used_yet(tmp_path: Path) -> None:
+    async def scenario(board: Callboard) -> None:
+        welcome = board.reaction(Welcome, into=PLACE)
+        await board.log.ensure("site.visits")
+        visited = record_of(Visited(page="/"), record_id="1", time_ns=1, producer="web")
+        (offset,) = await board.log.append("site.visits", [visited])
+        await welcome.reached(offset, of="site.visits")
+        assert (await board.entities(Account).get("visitor")).state == Account(cents=1)
+
+    on_board(tmp_path, scenario)
+
+
+class Welcome(Reaction):
+    """One cent for the first visit."""
+
+    name = "welcome"
+    sources = ("site.visits",)
+
+    def react(self, recorded: Recorded) -> list[Ask]:
+        return [Ask("welcome", Account, "visitor", Move(cents=1))]

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from callboard import Callboard, CommandRefused, ConfigError, LogUnavailable, RequestRefused
+from callboard import Callboard, CommandRefused, ConfigError, LogUnavailable, NotAnswered, RequestRefused
 from callboard.backends.log import Retention
 from callboard.board.entities.entities import Entities
 from tests.unit.actors.entities.bank import Account, Close, Move, Moved
@@ -271,3 +271,16 @@ def test_a_version_that_is_expected_is_checked_and_events_can_be_recorded(tmp_pa
             await accounts.send("alice", Move(cents=5), version=-1)
 
     on_accounts(tmp_path, scenario)
+
+
+def test_a_store_that_does_not_answer_is_named_to_who_waits(tmp_path: Path) -> None:
+    (tmp_path / "snapshots.db").write_bytes(b"this is no database, but somebody's notes" * 100)
+
+    async def scenario(accounts: Entities[Account]) -> None:
+        with pytest.raises(NotAnswered, match=r"its snapshots: .*snapshots\.db.*file is not a database"):
+            await accounts.send("alice", Move(cents=1), timeout_s=0.5)
+        with pytest.raises(NotAnswered, match=r"its snapshots: .*snapshots\.db"):
+            await accounts.get("alice", timeout_s=0.5)
+
+    on_accounts(tmp_path, scenario)
+    assert (tmp_path / "snapshots.db").read_bytes().startswith(b"this is no database")
