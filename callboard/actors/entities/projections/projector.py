@@ -169,8 +169,7 @@ class Projector:
 
     def _open(self, mark: str) -> Iterator[Effect]:
         """Follow the topics from where the store is, unless another projector goes on."""
-        was, was_standby = self._mark, self._is_standby
-        if was_standby and mark != was:
+        if self._is_standby and mark != self._mark:
             self._mark, self._places = mark, marks.read(mark)
             yield self._look_again()
             return
@@ -234,9 +233,9 @@ class Projector:
             found, cache = loaded.rows.get(table, {}), self._cache.setdefault(table, {})
             for key in wanted:
                 cache[key] = found.get(key, ())
-        its, since_s = self._sources.waiting[0].batch.fold(self._cache), self._sources.waiting[0].since_s
-        self._folded = its
-        self._asks.add(its, since_s)
+        waiting = self._sources.waiting[0]
+        self._folded = waiting.batch.fold(self._cache)
+        self._asks.add(self._folded, waiting.since_s)
         yield from self._send()
 
     def _send(self) -> Iterator[Effect]:
@@ -289,9 +288,8 @@ class Projector:
 
     def _state(self) -> FoldState:
         read = ((topic, self._places.get(topic, Place("", 0))) for topic, _ in self._settings.topics)
-        places = tuple(FoldPlace(topic=topic, log_id=at.log_id, next=at.next) for topic, at in read)
-        troubles = (self._trouble, *self._asks.troubles) if self._trouble else self._asks.troubles
         return FoldState(
-            places=places, problem=self._problem, standby=self._is_standby, is_live=not self._is_new,
-            active=len(self._asks), refused=self._asks.refused, troubles=troubles,
+            places=tuple(FoldPlace(topic=topic, log_id=at.log_id, next=at.next) for topic, at in read),
+            problem=self._problem, standby=self._is_standby, is_live=not self._is_new, active=len(self._asks),
+            refused=self._asks.refused, troubles=tuple(filter(None, (self._trouble, *self._asks.troubles))),
         )  # fmt: skip
