@@ -235,7 +235,8 @@ class SqliteFolds:
         Path(self._path).parent.mkdir(parents=True, exist_ok=True)
         connection = sqlite3.connect(self._path, timeout=BUSY_TIMEOUT_S, isolation_level=None, check_same_thread=False)
         try:
-            _use_wal(connection)
+            if self._fold.view:  # has readers; without them no write-ahead log, which spoils the file that follows
+                _use_wal(connection)  # on one that was removed while others use it
             connection.execute("PRAGMA synchronous = NORMAL")  # rows and mark are lost together, and read again
             connection.execute(_FOLDS)
             if self._path != MEMORY:

@@ -3,7 +3,8 @@ entities of an example and all that follows from them. Its clients send commands
 it goes on until it is asked to end.
 
 The id of each command is a line in ``NAME.sent`` before it is sent, and one in ``NAME.done`` once it is answered, with
-the offset; -1 if there is none. A restarted service first repeats those that are not done.
+the offset; -1 if there is none. A restarted service first repeats those that are not done, and those in
+``NAME.begun``: one that was sent twice may be refused and then carried out.
 """
 
 import asyncio
@@ -37,7 +38,7 @@ class Clients:
 
     def __init__(self, board: Callboard, name: str, example: str, folder: Path, snapshots: str) -> None:
         self._folder, self._name, self._example = folder, name, example
-        self._sent, self._done = folder / f"{name}.sent", folder / f"{name}.done"
+        self._sent, self._done, self._begun = (folder / f"{name}.{what}" for what in ("sent", "done", "begun"))
         self._kept = {
             entity: board.entities(entity, snapshots=snapshots, in_memory=IN_MEMORY)
             for entity in WORLDS[example]["entities"]
@@ -49,7 +50,8 @@ class Clients:
         for its in self._kept.values():
             await its.start()
         sent = lines(self._sent)
-        await self._carry_out([*dict.fromkeys(sent).keys() - {line.split()[0] for line in lines(self._done)}])
+        waiting = dict.fromkeys(sent).keys() - {line.split()[0] for line in lines(self._done)}
+        await self._carry_out([*waiting, *lines(self._begun)])
         seed = int(sent[-1].split("/")[1]) + SERVICES if sent else int(self._name[-1])
         while not (self._folder / "enough").exists():
             new = [each.id for each in commands(self._example, seed)]
@@ -66,6 +68,7 @@ class Clients:
         return [self._rng.choice(known)] if known else []
 
     async def _carry_out(self, wanted: list[str]) -> None:
+        self._begun.write_text("".join(f"{unique}\n" for unique in wanted))
         twice = [unique for unique in wanted if self._rng.random() < TWICE]
         await asyncio.gather(*map(self._send, [*wanted, *twice]))
 

@@ -4,6 +4,8 @@ import os
 import resource
 import shutil
 import sqlite3
+import subprocess
+import sys
 from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import replace
@@ -15,6 +17,7 @@ from callboard.backends.fold_store import Fold, Row, Table
 from callboard.backends.fold_stores import open_fold_store, sqlite
 from callboard.backends.fold_stores.sqlite import SqliteFolds
 from callboard.errors import ConfigError, RepositoryOccupied, RepositoryUnavailable
+from tests.tidy.sources import ROOT
 
 FOLD = Fold("numbers", 1, "", (Table("rows", (("number", int), ("text", str))),), "all_numbers")
 
@@ -197,3 +200,37 @@ def test_a_place_is_a_file_or_a_database(tmp_path: Path) -> None:
             open_fold_store(where, tmp_path, FOLD)
     with pytest.raises(ConfigError, match="names no database"):
         open_fold_store("postgresql://user@host", tmp_path, FOLD)
+
+
+SNAPSHOTS = replace(FOLD, view="")
+
+SUSPENDED = """
+import sys
+from tests.unit.backends.fold_stores import test_sqlite_folds as test
+
+test.sqlite._EMPTY_THE_WAL = ""  # it is suspended before that
+store = test.SqliteFolds(sys.argv[1], test.SNAPSHOTS)
+test.save(store, 1, range(500))
+print("saved", flush=True)
+sys.stdin.readline()
+test.save(store, 3)
+"""
+
+
+def test_snapshots_that_are_removed_while_services_run_are_made_again(path: Path) -> None:
+    command = [sys.executable, "-c", SUSPENDED, str(path)]
+    with (
+        subprocess.Popen(command, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as other,
+        closing(SqliteFolds(str(path), SNAPSHOTS)) as store,
+    ):
+        assert other.stdin is not None
+        assert other.stdout is not None
+        assert other.stdout.readline() == "saved\n"
+        assert content(store)[0] == "1"
+        path.unlink()
+        save(store, 2)
+        assert content(store) == ("2", [2] * 50)
+        other.stdin.write("\n")
+        other.stdin.close()
+        assert other.wait(60) == 0
+        assert content(store) == ("3", [3] * 50)
