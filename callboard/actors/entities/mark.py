@@ -1,8 +1,10 @@
 """How far a fold has read its topics, as the text that its store keeps."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import NamedTuple
+
+from callboard.messages.entities.entity_messages import FoldPlace
 
 
 class Place(NamedTuple):
@@ -26,3 +28,9 @@ def read(mark: str) -> dict[str, Place]:
         return {topic: Place(str(log_id), int(offset)) for topic, (log_id, offset) in json.loads(mark or "{}").items()}
     except (AttributeError, TypeError, ValueError):
         return {}
+
+
+def told(topics: Iterable[tuple[str, object]], places: Places) -> tuple[FoldPlace, ...]:
+    """The places on these topics, for those who ask."""
+    read = ((topic, places.get(topic, Place("", 0))) for topic, _ in topics)
+    return tuple(FoldPlace(topic=topic, log_id=at.log_id, next=at.next) for topic, at in read)

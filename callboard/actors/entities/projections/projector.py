@@ -33,7 +33,6 @@ from callboard.actors.entities.projections.sources import Gap, Outdated, Sources
 from callboard.backends.fold_store import Loaded
 from callboard.errors import CallboardError
 from callboard.messages.entities.entity_mail import FoldQuery, FoldRebuild, FoldState
-from callboard.messages.entities.entity_messages import FoldPlace
 
 STANDBY_S, AWAITED_S = 5.0, 0.2
 """How often a projector on standby looks whether another one goes on; the second while somebody waits for that."""
@@ -287,9 +286,8 @@ class Projector:
         return "building" if self._is_new else "live" if self._sources.have_all else "reading"
 
     def _state(self) -> FoldState:
-        read = ((topic, self._places.get(topic, Place("", 0))) for topic, _ in self._settings.topics)
         return FoldState(
-            places=tuple(FoldPlace(topic=topic, log_id=at.log_id, next=at.next) for topic, at in read),
-            problem=self._problem, standby=self._is_standby, is_live=not self._is_new, active=len(self._asks),
-            refused=self._asks.refused, troubles=tuple(filter(None, (self._trouble, *self._asks.troubles))),
+            places=marks.told(self._settings.topics, self._places), problem=self._problem, standby=self._is_standby,
+            is_live=not self._is_new, active=len(self._asks), refused=self._asks.refused,
+            troubles=tuple(filter(None, (self._trouble, *self._asks.troubles))),
         )  # fmt: skip
