@@ -63,10 +63,9 @@ class Projector:
         self._announcer = FoldAnnouncer(Announced(settings.announce, kind, settings.name, settings.instance), rng)
         self._begin()
 
-    def _begin(self) -> None:
+    def _begin(self, mark: str = "") -> None:
         self._begun += 1
-        self._mark = ""
-        self._places: dict[str, Place] = {}
+        self._mark, self._places = mark, marks.read(mark)
         self._sources = Sources(self._settings, self._rng, self._begun)
         self._request: Request | None = None
         self._folded: Folded | None = None
@@ -172,14 +171,13 @@ class Projector:
             self._mark, self._places = mark, marks.read(mark)
             yield self._look_again()
             return
-        self._begin()
-        self._mark, self._places = mark, marks.read(mark)
+        self._begin(mark)
         yield from self._sources.start(self._places)
 
     def _stand_by(self, mark: str) -> Iterator[Effect]:
         yield note("projection.stood_by", name=self._settings.name)
-        self._begin()
-        self._is_standby, self._mark, self._places = True, mark, marks.read(mark)
+        self._begin(mark)
+        self._is_standby = True
         yield self._look_again()
 
     def _look_again(self) -> Effect:
