@@ -11,7 +11,7 @@ from callboard.actors.entities.projections.table_rows import ROWS, Columns, fold
 from callboard.backends.fold_stores import open_fold_store
 from callboard.board.context import BoardContext
 from callboard.door.actors import projections as door
-from callboard.errors import NotAnswered, RequestRefused
+from callboard.errors import NotAnswered, RequestRefused, TopicMissing
 from callboard.messages.entities.entity_mail import FoldQuery, FoldRebuild, FoldState
 from callboard.messages.event import Event
 
@@ -86,10 +86,16 @@ class Reacting:
         """How far it is."""
         state = await self._state()
         read = {topic: 0 for topic, _ in self._settings.topics} | {each.topic: each.next for each in state.places}
-        ends = {topic: (await self._board.log.bounds(topic)).end for topic in read}
-        behind = {topic: max(0, ends[topic] - offset) for topic, offset in read.items()}
+        behind = {topic: await self._behind(topic, offset) for topic, offset in read.items()}
         word = "stopped" if state.problem else "standby" if state.standby else "live" if state.is_live else "building"
         return FoldStatus(self._settings.name, word, read, behind, state.problem, state.troubles, state.refused)
+
+    async def _behind(self, topic: str, following: int) -> int:
+        try:
+            first, end = await self._board.log.bounds(topic)
+        except TopicMissing:  # nobody has written to it yet
+            return 0
+        return max(0, end - max(first, following))
 
     async def _state(self) -> FoldState:
         return await (await self.start()).ask(PROJECTOR, FoldQuery(), ANSWER_S)

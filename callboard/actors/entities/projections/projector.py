@@ -287,5 +287,5 @@ class Projector:
         return FoldState(
             places=marks.told(self._settings.topics, self._places), problem=self._problem, standby=self._is_standby,
             is_live=not self._is_new, active=len(self._asks), refused=self._asks.refused,
-            troubles=tuple(filter(None, (self._trouble, *self._asks.troubles))),
+            troubles=tuple(filter(None, (self._trouble, *self._sources.troubles.values(), *self._asks.troubles))),
         )  # fmt: skip

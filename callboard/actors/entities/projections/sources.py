@@ -14,6 +14,7 @@ from callboard.actors.core.follower import (
     OutOfRange,
     Positioned,
     Replaced,
+    Unavailable,
     from_first,
     from_offset,
 )
@@ -59,6 +60,8 @@ class Sources:
         self._followers: dict[str, Follower] = {}
         self._begun_s: dict[str, float] = {}  # when the last read of a topic began
         self._read_s: dict[str, float] = {}  # when the one before it began, if it had all that was there
+        self.troubles: dict[str, str] = {}
+        """Why topics cannot be read."""
         self.waiting = deque[Waiting]()
         """What was read and not folded yet."""
 
@@ -93,7 +96,10 @@ class Sources:
                 continue
             news, effects = follower.handle(message)
             match news:
+                case Unavailable(reason=reason):
+                    self.troubles[topic] = reason
                 case Delivered(next=following, records=records):
+                    self.troubles.pop(topic, None)
                     batch = Batch(self._settings, topic, records, following)
                     self.waiting.append(Waiting(batch, effects, self._since_s(topic, records)))
                     continue

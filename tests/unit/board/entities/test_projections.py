@@ -447,3 +447,22 @@ class Welcome(Reaction):
 
     def react(self, recorded: Recorded) -> list[Ask]:
         return [Ask("welcome", Account, "visitor", Move(cents=1))]
+
+
+class Misspelled(Visits):
+    """A topic that nobody writes to."""
+
+    sources = ("site.visit",)
+
+
+def test_a_topic_that_is_not_there_is_told(tmp_path: Path) -> None:
+    async def scenario(board: Callboard) -> None:
+        visits = board.projection(Misspelled, into=PLACE)
+        with pytest.raises(NotAnswered, match=r"there is no topic 'site\.visit'"):
+            await visits.reached(5, of="site.visit", timeout_s=0.5)
+        status = await visits.status()
+        assert (status.state, status.behind) == ("building", {"site.visit": 0})
+        with pytest.raises(RequestRefused, match=r"has no source 'site\.visits'; it has site\.visit"):
+            await visits.reached(5, of="site.visits")
+
+    on_board(tmp_path, scenario)
