@@ -11,7 +11,7 @@ from callboard.messages.entities.entity_mail import FoldState
 from callboard.messages.entities.entity_messages import FoldAnnouncementMessage
 from callboard.messages.headers import new_record
 
-INTERVAL_S = 15
+INTERVAL_S = 60
 """Between announcements without a change."""
 
 GAP_S = 1.0
@@ -39,7 +39,7 @@ class Announced:
 
 
 class FoldAnnouncer:
-    """Appends announcements: on a change of state at once, but at most once a second, and every 15 s anyway; and a last
+    """Appends announcements: on a change of state at once, but at most once a second, and every minute anyway; and a last
     one at the stop. What cannot be appended is left out. The owner passes all its inputs to ``handle``.
     """
 

@@ -35,7 +35,7 @@ class FoldReport:
         state: ``reading``, until it has read its topics; ``live``; ``building``, before others see the rows of a
             projection; ``standby``, if another process does the work; ``stopped`` by a problem; ``silent`` if it has
             missed three announcements.
-        behind: how many offsets each topic has behind what it had read when it said so, at most 15 s ago.
+        behind: how many offsets each topic has behind what it had read when it said so, at most a minute ago.
         held: entities in memory.
         active: processes with something to do; of a reaction, commands that are not answered.
         unreadable: entities in memory whose state is not known.
