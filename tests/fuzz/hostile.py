@@ -15,7 +15,6 @@ from google.protobuf.descriptor import Descriptor, FieldDescriptor
 from callboard.backends.log import RECORD_BYTES_MAX
 from callboard.messages.codec import descriptor_of, event_classes
 from callboard.messages.distribution.package_event import DISTRIBUTED, MARKS, OTHER
-from callboard.messages.event import made
 from callboard.messages.record import NewRecord, Record, pack_headers
 
 KINDS = ("package", "discovery", "status", "command", "event")
@@ -134,7 +133,10 @@ class Forger:
         headers = Block()
         headers.block = block
         key = self.rng.choice(("", "", "", "k", f"key {self.number}", "x" * 5000)) if self.rng.random() < 0.1 else ""
-        return made(NewRecord, (b"", payload, headers, key))
+        record = object.__new__(NewRecord)  # unchecked
+        for name, value in {"unknown": b"", "payload": payload, "headers": headers, "key": key}.items():
+            getattr(NewRecord, name).__set__(record, value)
+        return record
 
     def _damaged(self, record: Record) -> NewRecord:
         """A real one, as it is or damaged, in its payload or its headers."""

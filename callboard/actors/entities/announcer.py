@@ -39,7 +39,7 @@ class Announced:
 
 
 class FoldAnnouncer:
-    """Appends announcements: on a change of state at once, but at most once a second, and every minute anyway; and a last
+    """Appends announcements: on a change of state at once, but at most once a second, and each minute anyway; and a last
     one at the stop. What cannot be appended is left out. The owner passes all its inputs to ``handle``.
     """
 

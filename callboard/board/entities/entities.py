@@ -137,7 +137,7 @@ class Entities(Generic[S]):
 
         Takes and raises the same as ``send``.
         """
-        its = door.asked(key=key, events=tuple(events), command_id=command_id, version=version, timeout_s=timeout_s)
+        its = door.asked(key=key, events=events, command_id=command_id, version=version, timeout_s=timeout_s)
         return await self._committed(its, events=tuple(map(_sealed, its["events"])))
 
     async def _committed(

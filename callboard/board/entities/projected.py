@@ -11,6 +11,7 @@ from callboard.actors.entities.projections.table_rows import ROWS, Columns, fold
 from callboard.backends.fold_stores import open_fold_store
 from callboard.board.context import BoardContext
 from callboard.door.actors import projections as door
+from callboard.door.rules import shown
 from callboard.errors import NotAnswered, RequestRefused, TopicMissing
 from callboard.messages.entities.entity_mail import FoldQuery, FoldRebuild, FoldState
 from callboard.messages.event import Event
@@ -67,9 +68,9 @@ class Reacting:
             RequestRefused: wrong arguments, or it is stopped, with the code ``stopped``.
         """
         its = door.asked(offset=offset, timeout_s=timeout_s)
-        topic = next((topic for topic, entity in self._settings.topics if of in (topic, entity)), "")
+        topic = next((topic for topic, entity in self._settings.topics if _is_named(of, topic, entity)), "")
         if not topic:
-            what = f"{self._settings.name} has no source {of!r:.80}"
+            what = f"{self._settings.name} has no source {shown(of)}"
             raise RequestRefused(f"{what}; it has {', '.join(topic for topic, _ in self._settings.topics)}")
         try:
             state = await (await self.start()).ask(PROJECTOR, FoldQuery(topic=topic, after=its["offset"]), timeout_s)
@@ -99,6 +100,10 @@ class Reacting:
 
     async def _state(self) -> FoldState:
         return await (await self.start()).ask(PROJECTOR, FoldQuery(), ANSWER_S)
+
+
+def _is_named(of: object, topic: str, entity: type[Entity] | None) -> bool:
+    return of == topic if isinstance(of, str) else of is not None and of is entity
 
 
 class Projected(Reacting, Generic[R]):

@@ -6,7 +6,7 @@ from callboard.actors.entities.deciding import EVENTS_MAX
 from callboard.actors.entities.entity import Entity
 from callboard.actors.entities.processes.process import Process
 from callboard.door import limits
-from callboard.door.rules import Rule, Unfit, checked, flag, number, optional, several, text, whole
+from callboard.door.rules import Rule, Unfit, checked, flag, number, optional, several, shown, text, whole
 from callboard.errors import ConfigError, RequestRefused
 from callboard.messages.declared.registry import declaration_of
 from callboard.messages.event import Event
@@ -47,7 +47,7 @@ def options(**given: Any) -> dict[str, Any]:
 def entity_name(value: Any) -> str:
     """The declared name of a class of entities. Raises ``ConfigError`` if it is none."""
     if not isinstance(value, type) or not issubclass(value, Entity):
-        raise ConfigError(f"{value!r:.80} is no class of entities; write one as: class Account(Entity)")
+        raise ConfigError(f"{shown(value)} is no class of entities; write one as: class Account(Entity)")
     its = declaration_of(value)
     if its is None:
         raise ConfigError(

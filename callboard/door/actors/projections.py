@@ -11,7 +11,7 @@ from callboard.backends.fold_store import Fold
 from callboard.backends.fold_stores import open_fold_store
 from callboard.door import limits
 from callboard.door.actors.entities import entity_name
-from callboard.door.rules import Rule, Unfit, checked, is_storable, number, plain, text, whole
+from callboard.door.rules import Rule, Unfit, checked, is_storable, number, plain, shown, text, whole
 from callboard.errors import ConfigError, RequestRefused
 from callboard.messages.declared.registry import declaration_of
 from callboard.messages.event import Event
@@ -38,7 +38,7 @@ ARGUMENTS: dict[str, Rule] = {
 def projection(of: Any, prefix: str) -> ProjectorSettings:
     """The settings of a projection. Raises ``ConfigError`` if the class is none."""
     if not (isinstance(of, type) and issubclass(of, Projection)):
-        raise ConfigError(f"{of!r:.80} is no projection; write one as: class Balances(Projection[Balance])")
+        raise ConfigError(f"{shown(of)} is no projection; write one as: class Balances(Projection[Balance])")
     bases = [base for cls in of.__mro__ for base in vars(cls).get("__orig_bases__", ())]
     row = next((each for base in bases for each in get_args(base)), None)
     if not (isinstance(row, type) and issubclass(row, Event)) or (its := declaration_of(row)) is None:
@@ -53,7 +53,7 @@ def projection(of: Any, prefix: str) -> ProjectorSettings:
 def reaction(of: Any, prefix: str) -> ProjectorSettings:
     """The settings of a reaction. Raises ``ConfigError`` if the class is none."""
     if not (isinstance(of, type) and issubclass(of, Reaction)):
-        raise ConfigError(f"{of!r:.80} is no reaction; write one as: class Fulfil(Reaction)")
+        raise ConfigError(f"{shown(of)} is no reaction; write one as: class Fulfil(Reaction)")
     if of.react is Reaction.react:
         raise ConfigError(f"the class {of.__name__} has no react()")
     name: str = checked(ConfigError, {"name": text(limits.NAME_CHARS_MAX, least=1, printable=True)}, {"name": of.name})[
@@ -67,7 +67,7 @@ def check_place(where: Any, base: Path) -> None:
     """Raises ``ConfigError`` unless this names a place for tables."""
     if not isinstance(where, str) or not where or "\0" in where:
         raise ConfigError(
-            f"{where!r:.80} names no place for a table; write sqlite:FILE or postgresql://user@host/database"
+            f"{shown(where)} names no place for a table; write sqlite:FILE or postgresql://user@host/database"
         )
     open_fold_store(where, base, Fold("", 1, "", ()))
 
@@ -87,13 +87,13 @@ def _instance(of: type) -> None:
 def _topics(of: type[Projection[Any]] | type[Reaction], prefix: str) -> tuple[tuple[str, type[Entity] | None], ...]:
     sources: object = of.sources
     if not isinstance(sources, tuple | list) or not 0 < len(sources) <= SOURCES_MAX:
-        what = f"{of.__name__}.sources is {sources!r:.80}"
+        what = f"{of.__name__}.sources is {shown(sources)}"
         raise ConfigError(f"{what}; name up to {SOURCES_MAX} classes of entities or topics: sources = (Account,)")
     topics: dict[str, type[Entity] | None] = {}
     for each in sources:
         if isinstance(each, str):
             if not TOPIC_NAME.fullmatch(each):
-                raise ConfigError(f"{of.__name__}.sources has {each!r:.80}, which cannot be the name of a topic")
+                raise ConfigError(f"{of.__name__}.sources has {shown(each)}, which cannot be the name of a topic")
             topics[each] = None
         else:
             topics[entity_topic(entity_name(each), prefix)] = each

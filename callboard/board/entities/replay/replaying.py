@@ -15,7 +15,7 @@ from callboard.board.entities.replay.whole_topic import whole_topic
 from callboard.door.actors import projections as projections_door
 from callboard.door.actors.entities import entity_name
 from callboard.door.limits import OFFSET_MAX
-from callboard.door.rules import Rule, checked, optional, whole
+from callboard.door.rules import Rule, checked, optional, shown, whole
 from callboard.errors import ConfigError, RequestRefused, SchemaTooNew, Undecodable
 from callboard.messages.entities.entity_messages import DeclaredEvent, EntityCommitMessage
 from callboard.messages.entities.sealing import opened
@@ -43,7 +43,7 @@ def replay(
             raise RequestRefused(f"{what}; leave it out")
         return replayed_rows(board.log, settings, **its)
     if not (isinstance(of, type) and issubclass(of, Entity)):
-        raise ConfigError(f"{of!r:.80} has no state to replay; name a class of Entity, Process or Projection")
+        raise ConfigError(f"{shown(of)} has no state to replay; name a class of Entity, Process or Projection")
     return _replayed(board.log, of, entity_topic(entity_name(of), board.settings.prefix), **its)
 
 

@@ -176,6 +176,6 @@ def test_an_actor_with_a_timer_that_always_fires_and_a_very_long_one_gets_its_ma
         counts = [(await agent.ask("timekeeper", Do(), PATIENCE_S)).number for _ in range(3)]
         while counts[-1] <= counts[0]:
             counts.append((await agent.ask("timekeeper", Do(), PATIENCE_S)).number)
-        assert [status.epoch for status in agent.actors()] == [1, 1]
+        assert {status.epoch for status in agent.actors()} == {1}
 
     run(tmp_path, runtime, scenario)
