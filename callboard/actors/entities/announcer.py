@@ -39,8 +39,8 @@ class Announced:
 
 
 class FoldAnnouncer:
-    """Appends announcements: on a change of state at once, but at most once a second, and each minute anyway; and a last
-    one at the stop. What cannot be appended is left out. The owner passes all its inputs to ``handle``.
+    """Appends announcements: on a change of state, but at most once a second; each minute; and a last one at the stop.
+    What cannot be appended is left out. The owner passes all its inputs to ``handle``.
     """
 
     def __init__(self, its: Announced, rng: Random) -> None:
