@@ -23,6 +23,7 @@ from callboard.actors.entities.command_queue import TOGETHER_MAX, CommandQueue
 from callboard.actors.entities.deciding import unencodable
 from callboard.actors.entities.mark import Place
 from callboard.actors.entities.processes.conductor import TAKEOVER_S, TROUBLES_MAX, Conductor
+from callboard.actors.entities.processes.process import Process
 from callboard.actors.entities.settings import EntitySettings
 from callboard.actors.entities.shelf import SCAN_MANY, Active, Lost, Opened, Refused, Shelf
 from callboard.messages.entities.commits import commit_in
@@ -31,6 +32,9 @@ from callboard.messages.entities.entity_messages import EntityCommitMessage, Fol
 from callboard.messages.entities.sealing import sealed
 from callboard.messages.reading import Problem, Unread
 from callboard.messages.record import Record
+
+READ_MAX = 2000
+"""Records of one batch."""
 
 
 class Batch(NamedTuple):
@@ -59,7 +63,8 @@ class EntityFold:
         self._follower = self._follow_from(from_first())
         self.shelf = Shelf(self._settings, self._rng, mark)
         self.table = self.shelf.table
-        self.conductor = Conductor(self._settings.topic, self._rng) if self._settings.runs else None
+        has_tasks = self._settings.runs and issubclass(self._settings.entity, Process)
+        self.conductor = Conductor(self._settings.topic, self._rng) if has_tasks else None
         self._has_snapshot = False
         self._batch: Batch | None = None
         self._found = deque[str]()  # active processes that were not looked at yet
@@ -70,7 +75,9 @@ class EntityFold:
 
     def _follow_from(self, policy: StartPolicy) -> Follower:
         """A follower with an owner of its own: an answer to the one before it is none to this one."""
-        return Follower(self._settings.topic, policy, self._rng, owner=str(self._begun), report=True)
+        return Follower(
+            self._settings.topic, policy, self._rng, owner=str(self._begun), report=True, max_records=READ_MAX
+        )
 
     @property
     def log_id(self) -> str:
