@@ -82,7 +82,7 @@ def test_the_tests_of_the_document_pass(newcomer: Terminal) -> None:
         f"at most {DECISIONS_MAX} times",
         f"in_memory={HELD_MAX:_})`",
         f"at most {EntitySettings(Entity, '', '').save_s:g} s late and when it stops",
-        f"All other services do after {TAKEOVER_S:g} s",
+        f"all other services after {TAKEOVER_S:g} s",
         f"looked at every {LOOK_S:g} s at least",
         f"sent again, at most {AGAIN.max_s:g} s apart",
         f"at most {TASKS_MAX:,} tasks, and a service sends at most {ASKING_MAX} commands of a class at once",
