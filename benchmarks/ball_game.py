@@ -11,6 +11,7 @@ from callboard.actors import (
     Input,
     Moment,
     Origin,
+    PeerUp,
     Question,
     Reply,
     Send,
@@ -42,20 +43,24 @@ class Game(Question[Over]):
 
 
 class Player:
-    """Serves until the game has had all its balls."""
+    """Serves until the game has had all its balls. It waits for the wall: mail to a peer that is not up yet is lost."""
 
     def __init__(self, settings: None, rng: Random) -> None:
         del settings, rng
         self._game, self._asked = Game(balls=0, in_the_air=0, volley=1), Origin("")
         self._served = self._back = 0
+        self._is_wall_up = False
 
     def receive(self, message: Input, origin: Origin, now: Moment) -> Iterable[Effect]:
         """See ``Decision``."""
         del now
         if isinstance(message, Game):
             self._game, self._asked, self._served, self._back = message, origin, 0, 0
-            for _ in range(message.in_the_air):
-                yield from self._serve()
+            if self._is_wall_up:
+                yield from self._begin()
+        elif isinstance(message, PeerUp):
+            self._is_wall_up = True
+            yield from self._begin()
         elif isinstance(message, Ball):
             self._back += self._game.volley
             if self._served < self._game.balls:
@@ -64,6 +69,10 @@ class Player:
                 yield Reply(self._asked, Over())
         elif isinstance(message, Stopping):
             yield Stopped()
+
+    def _begin(self) -> Iterable[Effect]:
+        for _ in range(self._game.in_the_air):
+            yield from self._serve()
 
     def _serve(self) -> Iterable[Effect]:
         self._served += self._game.volley
