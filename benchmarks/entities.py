@@ -70,7 +70,7 @@ def places(stack: ExitStack) -> list[Place]:
 
 
 def measure_commands(report: Report, place: Place, callers: int) -> float:
-    """Commands a second of so many callers; returns the median."""
+    """Commands a second of this number of callers; returns the median."""
     loop = partial(closed_loop, callers=callers, seconds=RUN_S)
     contestants: dict[str, Callable[[], float]] = {
         "ours": partial(place.boards.commands, loop),

@@ -20,7 +20,7 @@ from callboard.errors import CallboardError, Undecodable
 from callboard.messages.entities.entity_messages import EntityCommitMessage
 
 SAVE_MANY = 2000
-"""Snapshots are saved when so many entities have changed, or after a time."""
+"""Changed entities after which snapshots are saved at once, rather than after a time."""
 
 SCAN_MANY = 1000
 """Keys of active processes in one answer."""

@@ -66,7 +66,7 @@ class Site(Protocol):
         ...
 
     def outgoing(self, mail: Mail) -> Any:
-        """The mail as it is sent here. Raises whatever is wrong with an event that must be encoded, and cannot be."""
+        """The mail as it is sent here. Raises what is wrong with an event that must be encoded, and cannot be."""
         ...
 
     def enter(self, role: str) -> None:

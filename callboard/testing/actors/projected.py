@@ -60,7 +60,7 @@ def asks_of(reaction: type[Reaction], *events: Told, source: type[Entity] | None
 def check_projection(
     projection: type[Projection[Any]], story: Story, *, seeds: int = 200, seed: int | None = None
 ) -> None:
-    """Check that a projection can be made of the events that a story leads to, in whatever batches they are read.
+    """Check that a projection can be made of the events that a story leads to, in any batches that they are read.
 
     Takes and raises the same as ``check_entity``; the story has commands to the entities that are its sources.
     """

@@ -45,7 +45,7 @@ def identity(task: Task) -> str:
 
 
 def command_id(topic: str, key: str, task: str) -> str:
-    """The id of the command that a task sends: the same whenever and wherever it is sent."""
+    """The id of the command that a task sends: the same at any time, from any service."""
     return sha256(f"{topic}\0{key}\0{task}".encode()).hexdigest()[:40]
 
 

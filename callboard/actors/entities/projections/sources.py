@@ -25,7 +25,7 @@ from callboard.actors.entities.projections.settings import ProjectorSettings
 from callboard.messages.record import Record
 
 READ_MAX, READ_BYTES = 2000, 1 << 20
-"""Records of one batch. A read of less than half of them, and less than so many bytes, had all that was there."""
+"""Records of one batch. A read of less than half of them, and of fewer bytes, had all that was there."""
 
 
 class Waiting(NamedTuple):

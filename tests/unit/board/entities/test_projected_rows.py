@@ -36,27 +36,6 @@ class Balances(Projection[Balance]):
         return Balance(cents=(row.cents if row else 0) + recorded.event.cents)
 
 
-def test_there_is_nothing_to_wait_for_while_the_topic_is_empty(tmp_path: Path) -> None:
-    async def main() -> None:
-        async with Callboard("memory:", base=tmp_path) as board:
-            balances = board.projection(Balances, into="sqlite:tables.db")
-            await balances.reached(-1, Account, timeout_s=SOON_S)
-
-    asyncio.run(main())
-
-
-def test_who_waits_for_an_offset_finds_it_in_the_rows(tmp_path: Path) -> None:
-    async def main() -> None:
-        async with Callboard("memory:", base=tmp_path) as board:
-            balances, accounts = board.projection(Balances, into="sqlite:tables.db"), board.entities(Account)
-            for cents in range(1, 5):
-                done = await accounts.send("alice", Move(cents=1))
-                await balances.reached(done.offset, Account)
-                assert await balances.get("alice") == Balance(cents=cents)
-
-    asyncio.run(main())
-
-
 class Idle(Reaction):
     """Does nothing."""
 

@@ -114,14 +114,6 @@ def test_a_table_has_what_was_committed_when_one_has_waited_for_it(tmp_path: Pat
     assert table(tmp_path)["account 3"] == (5, 1)
 
 
-def test_there_is_nothing_to_wait_for_while_the_topic_is_empty(tmp_path: Path) -> None:
-    async def scenario(board: Callboard) -> None:
-        # Half the time that a reader waits for the first record of an empty topic.
-        await board.projection(Balances, into=PLACE).reached(-1, of=Account, timeout_s=5)
-
-    on_board(tmp_path, scenario)
-
-
 @pytest.mark.proves("A23")
 @pytest.mark.parametrize("how", ["set back", "removed", "rows removed"])
 def test_a_database_that_was_harmed_is_caught_up_again(tmp_path: Path, how: str) -> None:
