@@ -10,7 +10,7 @@ PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check
 GENERATE := $(BIN)/python callboard/messages/proto/generate.py
 # One process tests a file, in the order of tests/conftest.py. ARGS=-n0 starts no other processes, for --pdb.
 PYTEST := $(BIN)/python -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder
-SERVERS := kafka or postgres or s3 or spark
+SERVERS := kafka or postgres or s3 or spark or browser or prometheus
 # Finds most mistakes in a minute: the tests without waits and other processes.
 QUICK := tests/golden tests/scenarios $(filter-out %.py %/__pycache__ %/board %/cli %/documents,$(wildcard tests/unit/*))
 

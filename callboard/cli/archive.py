@@ -14,9 +14,10 @@ from callboard.cli.board import board_settings, no_log, place
 from callboard.cli.options import BoardOptions, Json
 from callboard.cli.terminal.exit_codes import FOUND, code_of
 from callboard.cli.terminal.log_setup import log_quietly
-from callboard.cli.terminal.output import count, say, show, show_json, show_table, size, text
+from callboard.cli.terminal.output import say, show, show_json, show_table, text
 from callboard.config import Loaded
 from callboard.errors import ConfigError, TopicMissing
+from callboard.units import count, size
 
 if TYPE_CHECKING:
     from callboard.board.archive.archiving import RunReport

@@ -9,8 +9,9 @@ from callboard.cli.board import on_board
 from callboard.cli.options import BoardOptions, Json, Yes
 from callboard.cli.subscribers.clear import confirm
 from callboard.cli.terminal.exit_codes import FOUND
-from callboard.cli.terminal.output import count, say, show, show_json, size
+from callboard.cli.terminal.output import say, show, show_json
 from callboard.content.collection import BlobCollection
+from callboard.units import count, size
 
 if TYPE_CHECKING:
     from callboard.board.board import Callboard

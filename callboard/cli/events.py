@@ -9,8 +9,9 @@ import typer
 
 from callboard.cli.board import on_board
 from callboard.cli.options import BoardOptions, Json
-from callboard.cli.terminal.output import age, show, show_list, show_result
+from callboard.cli.terminal.output import show, show_list, show_result
 from callboard.errors import RequestRefused
+from callboard.units import age
 
 if TYPE_CHECKING:
     from callboard.board.board import Callboard

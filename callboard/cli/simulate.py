@@ -26,6 +26,7 @@ from callboard.testing.simulation.jobs import run as job_runs
 from callboard.testing.simulation.planted import BUGS, CLUSTER_BUGS, JOB_BUGS, SEEDS_MAX, Finding, hunt
 from callboard.testing.simulation.topology import plan as cluster_plans
 from callboard.testing.simulation.topology import run as cluster_runs
+from callboard.units import count
 
 NOTHING = "none"
 """The empty list of acts or faults."""
@@ -120,7 +121,7 @@ def _search(simulated: Simulated[P], seeds: list[int], keep: Path | None, comple
     untried = missing(total.met, total.counts, simulated.counted, simulated.effects) if complete else []
     if untried:
         output.show(f"never happened: {', '.join(untried)}")
-    output.show(f"{output.count(len(total.failed), 'seed')} of {total.seeds} found something wrong")
+    output.show(f"{count(len(total.failed), 'seed')} of {total.seeds} found something wrong")
     if total.failed or untried:
         raise typer.Exit(FOUND)
 
@@ -147,7 +148,7 @@ def _show_planted(simulated: Simulated[Any], processes: int) -> None:
         missed = 0
         for finding in findings:
             missed += not finding.seeds
-            after = f"{output.count(finding.seeds, 'seed'):>9}" if finding.seeds else "not found"
+            after = f"{count(finding.seeds, 'seed'):>9}" if finding.seeds else "not found"
             output.show(f"{after}  {finding.bug}" + (f"  ({finding.rule})" if finding.rule else ""))
     output.show(f"{len(bugs) - missed} of {len(bugs)} bugs found, each within {SEEDS_MAX} seeds")
     if missed:

@@ -20,13 +20,13 @@ from callboard.connectors.identity import MS_NS, Identity
 from callboard.connectors.incoming import Incoming
 from callboard.connectors.keys import ConnectorKey
 from callboard.connectors.outgoing import Outgoing
-from callboard.connectors.server import Server
 from callboard.connectors.settings import ConnectorSettings
 from callboard.door.boards import plain_function
 from callboard.door.members import name
 from callboard.door.rules import Rule, checked, instance_of
 from callboard.errors import ConfigError
 from callboard.escaping import escaped
+from callboard.http_server import Server
 from callboard.logger import get_logger
 
 BETWEEN_S = 0.1

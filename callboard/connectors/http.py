@@ -6,8 +6,8 @@ from typing import NamedTuple
 import httpx
 
 from callboard.connectors.envelope import BODY_BYTES_MAX
-from callboard.connectors.identity import certified
 from callboard.errors import Undecodable
+from callboard.http_server import certified
 
 ANSWER_S = 10.0
 """How long an answer may take, the connection included."""

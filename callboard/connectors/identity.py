@@ -1,6 +1,5 @@
 """Who this process is to others: it seals what it sends, and opens what it gets."""
 
-import ssl
 from collections import deque
 from collections.abc import Callable, Collection, Iterable
 from contextlib import suppress
@@ -95,10 +94,3 @@ class Identity:
             protocol=PROTOCOL, key_id="", sender=sender, receiver=receiver, sent_ms=self.now_ms(), counter=counter,
             nonce=self._random_bytes(NONCE_BYTES), sealed=b"",
         )  # fmt: skip
-
-
-def certified(connection: ssl.SSLObject | None) -> frozenset[str]:
-    """The DNS names in the certificate of the other side."""
-    certificate = (connection.getpeercert() if connection else None) or {}
-    names = certificate.get("subjectAltName", ())
-    return frozenset(str(each[1]) for each in names if each[0] == "DNS")

@@ -13,10 +13,10 @@ from callboard.connectors.bridge import BridgeEnd
 from callboard.connectors.envelope import BODY_BYTES_MAX, PROTOCOL, Opened
 from callboard.connectors.identity import Identity
 from callboard.connectors.replays import Replays
-from callboard.connectors.server import CERTIFIED
 from callboard.connectors.settings import ConnectorSettings
 from callboard.errors import RequestRefused, Undecodable
 from callboard.escaping import escaped
+from callboard.http_server import CERTIFIED
 from callboard.logger import get_logger
 from callboard.messages.event import replaced
 from callboard.messages.topology.connector_limits import check_announcement

@@ -12,7 +12,7 @@ from typing import Any
 import httpx
 from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
 
-from callboard.connectors.server import Server
+from callboard.http_server import Server
 
 SECRET = "a shared key of the old world"
 KEY_MS = 4 * 3600 * 1000

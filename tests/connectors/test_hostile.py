@@ -14,7 +14,7 @@ import pytest
 from callboard.connectors import ConnectorKey
 from callboard.connectors.envelope import BODY_BYTES_MAX, PLAIN_BYTES_MAX, Route, sealed
 from callboard.connectors.replays import WINDOW_MS
-from callboard.connectors.server import Server
+from callboard.http_server import Server
 from callboard.messages.codec import decode, encode
 from callboard.messages.event import replaced
 from callboard.messages.topology.connector_messages import Announcement, Envelope
@@ -344,8 +344,8 @@ async def test_an_unfinished_request_does_not_delay_others(monkeypatch):
 )
 @run
 async def test_a_connection_without_a_request_is_closed_however_slowly_its_headers_come(sent, monkeypatch):
-    monkeypatch.setattr("callboard.connectors.server.HEADERS_S", 0.2)
-    monkeypatch.setattr("callboard.connectors.server.KEEP_ALIVE_S", 3600)
+    monkeypatch.setattr("callboard.http_server.HEADERS_S", 0.2)
+    monkeypatch.setattr("callboard.http_server.KEEP_ALIVE_S", 3600)
     async with Party("b") as b:
         reader, writer = await asyncio.open_connection("127.0.0.1", b.connectors.port)
         writer.write(sent)
@@ -362,7 +362,7 @@ async def test_a_connection_without_a_request_is_closed_however_slowly_its_heade
 
 @run
 async def test_a_connection_whose_answers_are_not_read_is_ended(monkeypatch):
-    monkeypatch.setattr("callboard.connectors.server.HEADERS_S", 0.2)
+    monkeypatch.setattr("callboard.http_server.HEADERS_S", 0.2)
     async with Party("b") as b:
         client = socket.socket()
         client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1)

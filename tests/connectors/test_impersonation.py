@@ -4,8 +4,8 @@ import httpx
 import pytest
 
 from callboard.connectors import ConnectorKey
-from callboard.connectors.server import Server
 from callboard.errors import Undecodable
+from callboard.http_server import Server
 from callboard.messages.topology.connector_messages import Announcement
 from tests.connectors.parties import OLD, PATH, PATIENT, Party, Stranger, eventually, run
 from tests.connectors.test_who_may_connect import Authority

@@ -8,7 +8,7 @@ from dataclasses import asdict
 from typing import Any
 
 from callboard.board.jobs.job import Job, Progress
-from callboard.cli.terminal.output import age
+from callboard.units import age
 
 
 def job_data(job: Job) -> dict[str, Any]:

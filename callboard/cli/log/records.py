@@ -23,7 +23,7 @@ from callboard.cli.board import on_board
 from callboard.cli.options import After, BoardOptions, Json, Limit, PublisherName
 from callboard.cli.terminal import output
 from callboard.cli.terminal.moments import moment_ns
-from callboard.cli.terminal.output import age, count, show_rest, size, text
+from callboard.cli.terminal.output import show_rest, text
 from callboard.errors import ConfigError, RequestRefused
 from callboard.messages.topics import (
     BROADCASTS,
@@ -36,6 +36,7 @@ from callboard.messages.topics import (
     job_topic,
     listener_topic,
 )
+from callboard.units import age, count, size
 
 if TYPE_CHECKING:
     from callboard.board.board import Callboard

@@ -8,7 +8,8 @@ from callboard.board.views import Package, to_data
 from callboard.cli.board import on_board
 from callboard.cli.options import BoardOptions, Json
 from callboard.cli.publishing.requesting import Expect
-from callboard.cli.terminal.output import count, show_result
+from callboard.cli.terminal.output import show_result
+from callboard.units import count
 
 if TYPE_CHECKING:
     from callboard.board.board import Callboard

@@ -14,7 +14,8 @@ from callboard.board.read.status.retention_forecast import (
     stricter,
 )
 from callboard.board.views import SubscriberStatus
-from callboard.cli.terminal.output import age, say
+from callboard.cli.terminal.output import say
+from callboard.units import age
 
 if TYPE_CHECKING:
     from callboard.board.board import Callboard

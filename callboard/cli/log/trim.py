@@ -14,8 +14,9 @@ from callboard.cli.board import on_board
 from callboard.cli.log.retention import retention_gate
 from callboard.cli.options import BoardOptions, Json, Yes
 from callboard.cli.subscribers.clear import confirm
-from callboard.cli.terminal.output import count, say, show, show_json, size
+from callboard.cli.terminal.output import say, show, show_json
 from callboard.errors import ConfigError, RequestRefused
+from callboard.units import count, size
 
 if TYPE_CHECKING:
     from callboard.board.board import Callboard

@@ -9,7 +9,8 @@ import typer
 from callboard.cli.options import BoardOptions, Json, Yes
 from callboard.cli.pipeline.jobs import Archive, Partitions, run_job
 from callboard.cli.subscribers.clear import confirm
-from callboard.cli.terminal.output import count, say, show, show_json, size
+from callboard.cli.terminal.output import say, show, show_json
+from callboard.units import count, size
 
 if TYPE_CHECKING:
     from callboard.pipeline.run import Run

@@ -10,7 +10,8 @@ import typer
 from callboard.board.connect.user import current_user
 from callboard.cli.options import BoardOptions, Json
 from callboard.cli.pipeline.jobs import Partitions, run_job
-from callboard.cli.terminal.output import count, show, show_json
+from callboard.cli.terminal.output import show, show_json
+from callboard.units import count
 
 if TYPE_CHECKING:
     from callboard.pipeline.run import Run

@@ -11,8 +11,9 @@ import typer
 from callboard.backends.address import shown
 from callboard.cli.options import BoardOptions, Json, Limit
 from callboard.cli.terminal.moments import moment_ns
-from callboard.cli.terminal.output import age, count, show, show_json, show_table, size
+from callboard.cli.terminal.output import show, show_json, show_table
 from callboard.errors import ConfigError
+from callboard.units import age, count, size
 
 if TYPE_CHECKING:
     from callboard.pipeline.run import Report, Run

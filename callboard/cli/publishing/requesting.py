@@ -14,9 +14,10 @@ from callboard.cli.board import on_board
 from callboard.cli.options import BoardOptions
 from callboard.cli.publishing.waiting import wait_for_fleet
 from callboard.cli.terminal.exit_codes import FOUND
-from callboard.cli.terminal.output import count, say, show_result, size
+from callboard.cli.terminal.output import say, show_result
 from callboard.door.names import suggestion
 from callboard.errors import RootFilled
+from callboard.units import count, size
 
 if TYPE_CHECKING:
     from callboard.board.board import Callboard

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from callboard.board.read.status.remedies import why
 from callboard.board.read.status.status import BLOCKED_ATTEMPTS
 from callboard.board.views import SubscriberStatus, shown_state
-from callboard.cli.terminal.output import age
+from callboard.units import age
 
 if TYPE_CHECKING:
     from callboard.board.board import Callboard

@@ -8,8 +8,9 @@ from callboard.backends.address import shown
 from callboard.backends.repositories import open_repository
 from callboard.backends.repository import EntryKind, Source
 from callboard.cli.subscribers.clear import confirm
-from callboard.cli.terminal.output import count, say, size
+from callboard.cli.terminal.output import say
 from callboard.errors import RepositoryBusy, RepositoryOccupied, RequestRefused
+from callboard.units import count, size
 
 SHOWN = 3
 """Names shown of what is removed: enough to recognise it."""

@@ -8,10 +8,11 @@ from callboard.board.read.status.remedies import why
 from callboard.board.read.status.status import BLOCKED_ATTEMPTS, judged, subscriber_status
 from callboard.board.subscriber import Subscriber
 from callboard.board.views import SubscriberStatus
-from callboard.cli.terminal.output import count, show
+from callboard.cli.terminal.output import show
 from callboard.errors import LogUnavailable, NotAnswered, SubscriberStuck
 from callboard.messages.distribution.fleet_mail import Liveness, Member
 from callboard.messages.distribution.topic_messages import DiscoveryMessage, State
+from callboard.units import count
 
 LOOK_S = 1.0
 """How often to check whether the subscriber still moves."""

@@ -10,7 +10,8 @@ from callboard.board.page import Page
 from callboard.board.views import FailedPackage, to_data
 from callboard.cli.board import on_board
 from callboard.cli.options import After, BoardOptions, Json, Limit, PublisherName
-from callboard.cli.terminal.output import age, count, show, show_json, show_rest, show_table, text
+from callboard.cli.terminal.output import show, show_json, show_rest, show_table, text
+from callboard.units import age, count
 
 
 def errors(

@@ -14,9 +14,10 @@ from callboard.board.read.known_names import demand_publisher
 from callboard.board.views import shortened
 from callboard.cli.board import on_board
 from callboard.cli.options import BoardOptions, Json, Limit, PublisherName
-from callboard.cli.terminal.output import age, say, show_list, show_result
+from callboard.cli.terminal.output import say, show_list, show_result
 from callboard.errors import ConfigError, RequestRefused
 from callboard.messages.distribution.package_event import KINDS
+from callboard.units import age
 
 if TYPE_CHECKING:
     from callboard.board.board import Callboard

@@ -9,7 +9,8 @@ import typer
 from callboard.board.read.explaining import Explanation, Involved
 from callboard.cli.board import on_board
 from callboard.cli.options import BoardOptions, Json
-from callboard.cli.terminal.output import age, show, show_json
+from callboard.cli.terminal.output import show, show_json
+from callboard.units import age
 
 if TYPE_CHECKING:
     from callboard.board.board import Callboard

@@ -4,8 +4,9 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from callboard.board.entities.health.fold_report import FoldReport
-from callboard.cli.terminal.output import age, table, text
+from callboard.cli.terminal.output import table, text
 from callboard.messages.bounds import clipped
+from callboard.units import age
 
 if TYPE_CHECKING:
     from rich.table import Table

@@ -8,7 +8,8 @@ import typer
 
 from callboard.cli.board import on_board
 from callboard.cli.options import BoardOptions, Json, Limit
-from callboard.cli.terminal.output import age, show, show_json, show_table
+from callboard.cli.terminal.output import show, show_json, show_table
+from callboard.units import age
 
 
 def publisher_log(

@@ -8,8 +8,9 @@ from callboard.board.read.status.cohort import Cohort
 from callboard.board.views import CohortQueue, PublisherStatus, QueueView, shortened, to_data
 from callboard.cli.board import on_board
 from callboard.cli.options import After, BoardOptions, Json, Limit, PublisherName
-from callboard.cli.terminal.output import age, count, show, show_json, show_rest, show_table, size
+from callboard.cli.terminal.output import show, show_json, show_rest, show_table
 from callboard.errors import RequestRefused
+from callboard.units import age, count, size
 
 if TYPE_CHECKING:
     from callboard.board.board import Callboard

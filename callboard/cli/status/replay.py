@@ -14,9 +14,10 @@ from callboard.board.entities.replay.replayed import Replayed, replayed_data
 from callboard.cli.board import on_board
 from callboard.cli.options import BoardOptions, Json
 from callboard.cli.terminal.exit_codes import FOUND
-from callboard.cli.terminal.output import age, count, say, show, show_json, show_table
+from callboard.cli.terminal.output import say, show, show_json, show_table
 from callboard.errors import SchemaTooNew, Undecodable
 from callboard.messages.bounds import clipped
+from callboard.units import age, count
 
 if TYPE_CHECKING:
     from rich.text import Text

@@ -23,8 +23,9 @@ from callboard.board.views import (
 )
 from callboard.cli.status.folds_table import folds_table
 from callboard.cli.status.status_selection import Selection, totals
-from callboard.cli.terminal.output import age, count, size, state_text, table, text
+from callboard.cli.terminal.output import state_text, table, text
 from callboard.escaping import escaped
+from callboard.units import age, count, size
 
 NONE_YET = "no subscriber has announced itself yet; start one with `callboard run subscriber NAME --into DIR`"
 

@@ -10,8 +10,8 @@ from callboard.cli.board import Work
 from callboard.cli.commanding import Said, commanding
 from callboard.cli.options import PublisherName, Yes
 from callboard.cli.subscribers.command import report
-from callboard.cli.terminal.output import count
 from callboard.errors import RequestRefused
+from callboard.units import count
 
 if TYPE_CHECKING:
     from callboard.board.board import Callboard

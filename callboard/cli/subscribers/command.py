@@ -8,7 +8,8 @@ from callboard.board.views import CommandResult, to_data
 from callboard.cli.board import Work
 from callboard.cli.commanding import Said, commanding
 from callboard.cli.terminal.exit_codes import FOUND, USAGE
-from callboard.cli.terminal.output import count, say, show, show_json
+from callboard.cli.terminal.output import say, show, show_json
+from callboard.units import count
 
 DONE = {
     "clear": "skipped", "retry": "retries", "skip": "skipped", "pause": "is paused", "resume": "has resumed",

@@ -11,8 +11,9 @@ import typer
 from callboard.board.care.seeding import Seeded, seed_from_repository, seed_from_snapshot, take_snapshot
 from callboard.cli.board import on_board, place
 from callboard.cli.options import BoardOptions, Json
-from callboard.cli.terminal.output import show_result, size
+from callboard.cli.terminal.output import show_result
 from callboard.errors import ConfigError
+from callboard.units import size
 
 if TYPE_CHECKING:
     from callboard.board.board import Callboard

@@ -11,7 +11,8 @@ from callboard.board.care.verifying import Repair, Verified
 from callboard.cli.board import on_board
 from callboard.cli.options import BoardOptions, Json
 from callboard.cli.terminal.exit_codes import FOUND
-from callboard.cli.terminal.output import count, say, show, show_json, show_table
+from callboard.cli.terminal.output import say, show, show_json, show_table
+from callboard.units import count
 
 if TYPE_CHECKING:
     from callboard.board.board import Callboard

@@ -11,7 +11,8 @@ from callboard.board.topology.explaining import ViewExplanation
 from callboard.board.topology.wording import named
 from callboard.cli.board import on_board
 from callboard.cli.options import BoardOptions, Json
-from callboard.cli.terminal.output import age, show, show_json, show_table
+from callboard.cli.terminal.output import show, show_json, show_table
+from callboard.units import age
 
 
 def explain(

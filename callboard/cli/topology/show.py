@@ -11,8 +11,9 @@ from callboard.board.topology.wording import named
 from callboard.cli.board import on_board
 from callboard.cli.options import BoardOptions, Json
 from callboard.cli.terminal.exit_codes import FOUND, TOO_NEW
-from callboard.cli.terminal.output import count, show_json, show_table, text
 from callboard.cli.terminal.output import show as show_lines
+from callboard.cli.terminal.output import show_json, show_table, text
+from callboard.units import count
 
 if TYPE_CHECKING:
     from rich.text import Text

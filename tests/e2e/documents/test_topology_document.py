@@ -18,7 +18,7 @@ from callboard.board.member.member import Member
 from callboard.board.member.options import EVENT_DELAY_S, PROFILES
 from callboard.connectors.envelope import PACKED_BYTES_MAX, PLAIN_BYTES_MAX, RATIO_MAX
 from callboard.connectors.outgoing import CLOCKS_MS_MAX
-from callboard.connectors.server import CONNECTIONS_MAX
+from callboard.http_server import CONNECTIONS_MAX
 from callboard.messages.topology.connector_limits import CLUSTERS_MAX, INSTANCES_MAX, PATH_MAX
 from callboard.messages.topology.limits import PROPERTIES_BYTES_MAX, PROPERTIES_MAX, VALUE_BYTES_MAX
 from callboard.messages.topology.member_mail import MemberProblem

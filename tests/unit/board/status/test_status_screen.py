@@ -15,10 +15,10 @@ from callboard.board.views import BoardStatus, to_data
 from callboard.cli.app import app
 from callboard.cli.status.status_screen import ALL, Screen
 from callboard.cli.status.status_selection import Selection, Sort, totals
-from callboard.cli.terminal.output import age
 from callboard.errors import ConfigError
 from callboard.messages.distribution.topic_messages import State, Status, ThrottledMessage
 from callboard.messages.topics import Topics
+from callboard.units import age
 from tests.refused import refused
 
 PAUSED = "paused by kim: maintenance of the array; callboard resume paused-1"

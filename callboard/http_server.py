@@ -1,4 +1,6 @@
-"""Runs an application on a port, inside the service's event loop."""
+"""Runs an application on a port, inside the service's event loop. Needs uvicorn, of the extras ``connectors`` and
+``web``.
+"""
 
 import asyncio
 import contextlib
@@ -11,7 +13,6 @@ import uvicorn
 from starlette.types import ASGIApp
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
-from callboard.connectors.identity import certified
 from callboard.errors import ConfigError
 
 CERTIFIED = "certified"
@@ -26,8 +27,8 @@ CONNECTIONS_MAX = 500
 KEEP_ALIVE_S = 5
 
 HEADERS_S = 10.0
-"""How long a connection may last without a new request: until the end of its headers, however slowly they come. Nobody
-waits longer for an answer: see ``ANSWER_S``.
+"""How long a connection may last without a new request: until the end of its headers, however slowly they come. Only a
+server with ``streams`` waits longer than that for its answers to be read.
 """
 
 HEADERS_BYTES_MAX = 16 << 10
@@ -35,13 +36,22 @@ STOP_S = 2
 
 
 class Server:
-    """Answers on ``port`` from ``start`` until ``stop``."""
+    """Answers on ``port`` from ``start`` until ``stop``.
 
-    def __init__(self, app: ASGIApp, address: tuple[str, int], context: ssl.SSLContext | None) -> None:
+    Args:
+        app: the application.
+        address: the host and the port to listen on; port 0 is any free one.
+        context: for TLS; plain HTTP without.
+        streams: some answers go on for long; they have to end themselves when nobody reads them.
+    """
+
+    def __init__(
+        self, app: ASGIApp, address: tuple[str, int], context: ssl.SSLContext | None = None, *, streams: bool = False
+    ) -> None:
         self._address = address
         config = uvicorn.Config(
-            app, http=_Protocol, ws="none", lifespan="off", log_config=None, access_log=False, server_header=False,
-            date_header=False, proxy_headers=False, limit_concurrency=CONNECTIONS_MAX,
+            app, http=_Streaming if streams else _Protocol, ws="none", lifespan="off", log_config=None,
+            access_log=False, server_header=False, date_header=False, proxy_headers=False, limit_concurrency=CONNECTIONS_MAX,
             timeout_keep_alive=KEEP_ALIVE_S, timeout_graceful_shutdown=STOP_S,
             h11_max_incomplete_event_size=HEADERS_BYTES_MAX,
         )  # fmt: skip
@@ -58,9 +68,7 @@ class Server:
             family = (await asyncio.get_running_loop().getaddrinfo(host, port, type=socket.SOCK_STREAM))[0][0]
             listening = socket.create_server((host, port), family=family)
         except OSError as error:
-            raise ConfigError(
-                f"connectors cannot listen on {host}:{port} ({error}); correct listen or free the port"
-            ) from error
+            raise ConfigError(f"cannot listen on {host}:{port}: {error}; correct listen, or free the port") from error
         self.port = listening.getsockname()[1]
         self._task = asyncio.create_task(self._server.serve(sockets=[listening]))
         while not self._server.started:
@@ -75,7 +83,16 @@ class Server:
             await self._task
 
 
+def certified(connection: ssl.SSLObject | None) -> frozenset[str]:
+    """The DNS names in the certificate of the other side."""
+    certificate = (connection.getpeercert() if connection else None) or {}
+    names = certificate.get("subjectAltName", ())
+    return frozenset(str(each[1]) for each in names if each[0] == "DNS")
+
+
 class _Protocol(H11Protocol):
+    streams = False
+
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as in the base
         """Keep the names of the client's certificate in the state of its requests, if one was demanded."""
         super().connection_made(transport)
@@ -86,10 +103,14 @@ class _Protocol(H11Protocol):
 
     def _end_unless_used(self, before: object) -> None:
         """End the connection if no request has begun since the one before, even if the answer to that is not read."""
-        if self.cycle is before:
+        if self.cycle is before and (not self.streams or self.cycle is None or self.cycle.response_complete):
             self.transport.abort()  # to close it would be to wait until the answer is read
         elif not self.transport.is_closing():
             self.loop.call_later(HEADERS_S, self._end_unless_used, self.cycle)
+
+
+class _Streaming(_Protocol):
+    streams = True
 
 
 class _Uvicorn(uvicorn.Server):

@@ -1,0 +1,1 @@
+"""Traces: what a package or a job went through, across processes."""

@@ -1,0 +1,125 @@
+"""Reads the board at intervals, once for all pages that are open."""
+
+import asyncio
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from callboard.board.topology.view import ClusterReport
+from callboard.board.views import BoardStatus
+from callboard.errors import CallboardError
+
+if TYPE_CHECKING:
+    from callboard.board.board import Callboard
+    from callboard.board.jobs.health.report import WorkerState
+    from callboard.board.jobs.queues import QueueState
+
+READ_S = 2.0
+"""Between two readings while somebody looks."""
+
+IDLE_S = 10.0
+"""The same while nobody does, for the plots."""
+
+ANSWER_S = 5.0
+"""How long a reading may take. After that, pages say that the log cannot be reached."""
+
+FIRST_S = 10.0
+"""How long the first page waits for the first reading."""
+
+
+NOTHING = BoardStatus((), ())
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """The board at ``time_ns``, the ``number``-th reading. If it could not be read since ``problem_ns``, ``problem``
+    says why, and everything else is from before; ``time_ns`` is 0 if nothing was ever read.
+    """
+
+    number: int = 0
+    time_ns: int = 0
+    status: BoardStatus = NOTHING
+    queues: "tuple[QueueState, ...]" = ()
+    workers: "tuple[WorkerState, ...]" = ()
+    cluster: ClusterReport | None = None
+    problem: str = ""
+    problem_ns: int = 0
+
+
+class Watch:
+    """The newest reading of an open board. The first question starts the readings; they end with ``stop``."""
+
+    def __init__(self, board: "Callboard", *, read_s: float = READ_S, idle_s: float = IDLE_S) -> None:
+        self.board = board
+        self._read_s = read_s
+        self._idle_s = idle_s
+        self._snapshot = Snapshot()
+        self._lookers = 0
+        self._changed = asyncio.Condition()
+        self._wanted = asyncio.Event()
+        self._task: asyncio.Task[None] | None = None
+
+    async def now(self) -> Snapshot:
+        """The newest reading; waits for the first one."""
+        return self._snapshot if self._snapshot.number else await self.after(0, FIRST_S)
+
+    async def after(self, number: int, timeout_s: float) -> Snapshot:
+        """The first reading after this one, or the newest if none comes in time."""
+        self._start()
+        self._lookers += 1
+        self._wanted.set()
+        try:
+            async with asyncio.timeout(timeout_s), self._changed:
+                await self._changed.wait_for(lambda: self._snapshot.number > number)
+        except TimeoutError:
+            pass  # none came
+        finally:
+            self._lookers -= 1
+        return self._snapshot
+
+    async def stop(self) -> None:
+        """End the readings."""
+        if self._task:
+            self._task.cancel()
+            await asyncio.gather(self._task, return_exceptions=True)
+
+    def _start(self) -> None:
+        if self._task is None or self._task.done():
+            self._task = asyncio.create_task(self._read_always())
+
+    async def _read_always(self) -> None:
+        while True:
+            snapshot = await self._read()
+            async with self._changed:
+                self._snapshot = snapshot
+                self._changed.notify_all()
+            await self._rest()
+
+    async def _rest(self) -> None:
+        """Until the next reading is due."""
+        await asyncio.sleep(self._read_s)
+        if not self._lookers:
+            self._wanted.clear()
+            try:
+                async with asyncio.timeout(max(0.0, self._idle_s - self._read_s)):
+                    await self._wanted.wait()
+            except TimeoutError:
+                pass
+
+    async def _read(self) -> Snapshot:
+        before, now_ns = self._snapshot, self.board.context.now_ns()
+        try:
+            async with asyncio.timeout(ANSWER_S):
+                return await self._reading(before.number + 1, now_ns)
+        except (CallboardError, TimeoutError) as error:
+            problem = str(error) or f"the log has not answered within {ANSWER_S:g} s"
+            since_ns = before.problem_ns if before.problem else now_ns
+            return replace(before, number=before.number + 1, problem=problem, problem_ns=since_ns)
+
+    async def _reading(self, number: int, now_ns: int) -> Snapshot:
+        board = self.board
+        status = await board.status(timeout_s=ANSWER_S)
+        if status.problem:
+            raise CallboardError(status.problem)
+        return Snapshot(
+            number, now_ns, status, await board.jobs.queues(), await board.jobs.workers(), await board.topology.view()
+        )
