@@ -51,8 +51,8 @@ class Server:
         self._address = address
         config = uvicorn.Config(
             app, http=_Streaming if streams else _Protocol, ws="none", lifespan="off", log_config=None,
-            access_log=False, server_header=False, date_header=False, proxy_headers=False, limit_concurrency=CONNECTIONS_MAX,
-            timeout_keep_alive=KEEP_ALIVE_S, timeout_graceful_shutdown=STOP_S,
+            access_log=False, server_header=False, date_header=False, proxy_headers=False,
+            limit_concurrency=CONNECTIONS_MAX, timeout_keep_alive=KEEP_ALIVE_S, timeout_graceful_shutdown=STOP_S,
             h11_max_incomplete_event_size=HEADERS_BYTES_MAX,
         )  # fmt: skip
         config.load()
