@@ -114,7 +114,7 @@ def stats(options: BoardOptions, json: Json = False) -> None:
     """Show what became of all jobs: in all, and by queue, topic and worker."""
     found = on_board(options, lambda board: board.jobs.statistics())
     if json:
-        show_json(asdict(found))
+        show_json(found)
         return
     names = tuple(asdict(found.total))
     rows = [("all", found.total)]

@@ -18,7 +18,6 @@ from callboard.board.read.log.log_export import export_content, export_records
 from callboard.board.read.log.log_records import LoggedRecord, record_data
 from callboard.board.read.log.log_search import RecordFilter, listed
 from callboard.board.read.queues.queues import entry_offset
-from callboard.board.views import to_data
 from callboard.cli.board import on_board
 from callboard.cli.options import After, BoardOptions, Json, Limit, PublisherName
 from callboard.cli.terminal import output
@@ -212,7 +211,7 @@ def _search(
 
     found = on_board(options, work)
     if json:
-        output.show_json(to_data(found))
+        output.show_json(found)
         return
     if not found.items:
         output.show(f"no such records on topic {topic}" if wanted != RecordFilter() else f"no records on topic {topic}")
