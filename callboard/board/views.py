@@ -232,6 +232,15 @@ class BoardStatus:
 
 
 @dataclass(frozen=True, slots=True)
+class Readiness:
+    """Whether a subscriber may serve, and the reason."""
+
+    subscriber: str
+    ready: bool
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
 class FailedPackage:
     """A package in an error queue; ``expired``: the log no longer has it, so it cannot be retried."""
 

@@ -11,10 +11,10 @@ from callboard.board.read.log.ignored import look, sentences
 from callboard.board.read.queues import queues
 from callboard.board.read.queues.queue_sizes import log_identity
 from callboard.board.read.status import status as statuses
-from callboard.board.views import BoardStatus, PublisherStatus
+from callboard.board.views import BoardStatus, PublisherStatus, Readiness
 from callboard.door.limits import ANSWER_S
 from callboard.door.questions import asked
-from callboard.messages.distribution.fleet_mail import Member
+from callboard.messages.distribution.fleet_mail import Liveness, Member
 
 if TYPE_CHECKING:  # a board that is only read does not load these
     from callboard.board.read.explaining import Explanation
@@ -32,6 +32,15 @@ async def status(board: BoardContext, timeout_s: float = ANSWER_S) -> BoardStatu
     viewer = await board.viewer()
     found = await statuses.board_status(viewer, board.log, board.topics.package, board.now_ns(), timeout_s)
     return replace(found, notes=(*found.notes, *sentences(await look(board.log, board.topics))))
+
+
+async def readiness(board: BoardContext, subscriber: str, timeout_s: float = ANSWER_S) -> Readiness:
+    """Whether the subscriber may serve: it is live, and says so. Raises ``RequestRefused`` for an unknown one."""
+    asked(subscriber=subscriber, timeout_s=timeout_s)
+    found = await statuses.member(await board.viewer(), subscriber, "", timeout_s)
+    said, live = found.announcement, found.liveness is Liveness.LIVE
+    reason = said.ready_reason if live else f"it is {found.liveness.name.lower()}"
+    return Readiness(subscriber, said.ready and live, reason)
 
 
 async def metrics(board: BoardContext, timeout_s: float = ANSWER_S) -> str:
