@@ -3,11 +3,13 @@
 import json
 from base64 import b64encode
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, is_dataclass
-from enum import Enum
+from dataclasses import dataclass, fields, is_dataclass
+from enum import IntEnum
+from functools import cache
 from typing import Any, Generic, Literal, TypeVar
 
 from callboard.board.page import Page
+from callboard.errors import RequestRefused
 
 T_co = TypeVar("T_co", covariant=True)
 Status = Literal["ok", "attention", "error"]
@@ -48,9 +50,14 @@ def told(answer: object) -> Iterator[Diagnostic]:
 
 
 def written(answer: object, *, indent: int | None = None, ascii_only: bool = False) -> str:
-    """The answer as JSON. What is not finite is null there: JSON has no such numbers."""
+    """The answer as JSON. What is not finite is null there: JSON has no such numbers.
+
+    Raises ``RequestRefused`` for payloads that others have nested as deep as they can be read.
+    """
     try:
         return json.dumps(answer, default=fields_of, indent=indent, ensure_ascii=ascii_only, allow_nan=False)
+    except RecursionError:
+        raise RequestRefused("a payload in the answer is nested too deep to be shown", code="too_large") from None
     except ValueError:
         finite = json.loads(json.dumps(answer, default=fields_of), parse_constant=lambda _: None)
         return json.dumps(finite, indent=indent, ensure_ascii=ascii_only)
@@ -59,8 +66,10 @@ def written(answer: object, *, indent: int | None = None, ascii_only: bool = Fal
 def fields_of(value: Any) -> Any:
     """A view, or anything else in one that JSON does not know, as what JSON knows; not what is in it."""
     if is_dataclass(value):
-        names = value.__dataclass_fields__
-        data = {name: _word(getattr(value, name)) for name in names}
+        names, enums = _names(value.__class__)
+        data = {name: getattr(value, name) for name in names}
+        for name in enums:
+            data[name] = data[name].name.lower()
         return data | {"complete": value.complete} if isinstance(value, Page) else data
     if isinstance(value, Mapping):
         return dict(value)
@@ -69,6 +78,9 @@ def fields_of(value: Any) -> Any:
     raise TypeError(f"{type(value).__name__} is not for JSON")
 
 
-def _word(value: object) -> object:
-    """An enum of numbers by its name."""
-    return value.name.lower() if isinstance(value, Enum) and not isinstance(value, str) else value
+@cache
+def _names(kind: type) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """The names of the fields, and of those with enums of numbers."""
+    its = fields(kind)
+    enums = [each.name for each in its if isinstance(each.type, type) and issubclass(each.type, IntEnum)]
+    return tuple(each.name for each in its), tuple(enums)

@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING
 
 from starlette.applications import Starlette
 
+from callboard.web.api.routes import api_routes
 from callboard.web.console.routes import console_routes
 from callboard.web.console.watch import Watch
 
@@ -19,4 +20,5 @@ def board_app(board: "Callboard", *, allow_actions: bool = False) -> Starlette:
         allow_actions: operators may command subscribers and jobs; otherwise everybody may only look.
     """
     watch = Watch(board)
-    return Starlette(routes=console_routes(board, watch, allow_actions=allow_actions))
+    routes = [*api_routes(board), *console_routes(board, watch, allow_actions=allow_actions)]
+    return Starlette(routes=routes)

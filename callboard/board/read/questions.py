@@ -1,8 +1,6 @@
 """The questions that a board answers. They write nothing and block no publisher or subscriber."""
 
-import tempfile
 from dataclasses import replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from callboard.board.context import BoardContext
@@ -72,9 +70,7 @@ async def queue_entry(board: BoardContext, entry: str) -> dict[str, Any]:
 
     asked(entry=entry)
     topic = board.topics.package
-    offset = queues.entry_offset(topic, entry)
-    with tempfile.TemporaryDirectory(prefix="callboard-entry-") as spool:
-        return await record_data(board.log, board.blobs, topic, offset, Path(spool))
+    return await record_data(board.log, board.blobs, topic, queues.entry_offset(topic, entry))
 
 
 async def cohorts(

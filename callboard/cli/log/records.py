@@ -97,8 +97,7 @@ def show(
         place = int(offset) if offset.isascii() and offset.isdigit() else entry_offset(name, offset)
         blobs = open_board_blobs(board.settings)
         try:
-            with tempfile.TemporaryDirectory(prefix="callboard-show-") as spool:
-                return await record_data(board.log, blobs, name, place, Path(spool))
+            return await record_data(board.log, blobs, name, place)
         finally:
             await blobs.close()
 
