@@ -8,6 +8,8 @@ from starlette.requests import ClientDisconnect
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
+from callboard.logger import get_logger
+
 QUIET_S = 15.0
 """After this long without anything new a comment is sent, so that proxies keep the connection."""
 
@@ -18,7 +20,9 @@ HEADERS = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
 
 
 class Stream(Response):
-    """An answer that goes on until the reader leaves, takes nothing for ``SEND_S``, or ``pieces`` ends."""
+    """An answer that goes on until the reader leaves, takes nothing for ``SEND_S``, or ``pieces`` raises
+    ``StopAsyncIteration``.
+    """
 
     media_type = "text/event-stream"
 
@@ -46,7 +50,10 @@ class Stream(Response):
         finally:
             for task in (sending, leaving):
                 task.cancel()
-            await asyncio.gather(sending, leaving, return_exceptions=True)
+            ended, _ = await asyncio.gather(sending, leaving, return_exceptions=True)
+            if isinstance(ended, Exception) and not isinstance(ended, StopAsyncIteration | TimeoutError | OSError):
+                reason = f"{type(ended).__name__}: {ended}"
+                get_logger().error("request.failed", operation="stream", reason=reason, exc_info=ended)
 
     async def _send_all(self, send: Send) -> None:
         while True:

@@ -12,7 +12,7 @@ from callboard.errors import CallboardError
 from callboard.web.api.answers import refused
 from callboard.web.api.parameters import arguments
 from callboard.web.api.read import Follow
-from callboard.web.streams import QUIET_S, Stream
+from callboard.web.streams import HEADERS, QUIET_S, Stream
 
 if TYPE_CHECKING:
     from callboard.board.board import Callboard
@@ -42,21 +42,23 @@ class Following:
             if self._open >= STREAMS_MAX:
                 return refused(503, "busy", f"{STREAMS_MAX} streams are open already", {"Retry-After": "60"})
             pieces = Pieces(follow, follow.ask(self._board, **given))
+            self._open += 1
+
+            def ended() -> None:
+                self._open -= 1
+                pieces.end()
+
             try:
                 await pieces.begin()
             except BaseException:
-                pieces.end()
+                ended()
                 raise
-            return Stream(pieces.next, self._begun, lambda: self._ended(pieces))
+            if request.method == "HEAD":
+                ended()
+                return Response(headers=HEADERS, media_type=Stream.media_type)
+            return Stream(pieces.next, lambda: None, ended)
 
         return answer
-
-    def _begun(self) -> None:
-        self._open += 1
-
-    def _ended(self, pieces: "Pieces") -> None:
-        self._open -= 1
-        pieces.end()
 
 
 class Pieces:
@@ -91,4 +93,5 @@ class Pieces:
 
     def end(self) -> None:
         """Ask for no more events."""
-        self._coming.cancel()
+        if not self._coming.cancel() and not self._coming.cancelled():
+            self._coming.exception()  # looked at, as asyncio reports those that nobody has

@@ -13,7 +13,8 @@ from callboard.errors import RequestRefused
 FIELDS_MAX = 100
 """Parameters of one request, repetitions included."""
 
-NO_NUL = "^[^\\u0000]*$"
+NO_NUL = r"^[^\x00]*$"
+NAME = r"^[^/\x00-\x1f\x7f-\x9f]+$"
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,8 +22,8 @@ class Parameter:
     """A parameter, in the path or behind the question mark.
 
     ``rule`` checks the value that ``read`` makes of its text. It is passed on under the name ``to``, if it was given,
-    or if it has a ``default``. One that ``repeats`` gives a tuple of all its values. Without one that
-    ``is_needed``, a request is refused; those in a path always are there.
+    or if it has a ``default``. If there may be several, up to ``most``, it is a tuple of all. Without one
+    that ``is_needed``, a request is refused; those in a path always are there.
     """
 
     name: str
@@ -32,15 +33,15 @@ class Parameter:
     read: Callable[[str], Any] = str
     to: str = ""
     default: Any = None
-    repeats: bool = False
+    most: int = 1
     is_needed: bool = False
 
     def value(self, texts: Sequence[str]) -> Any:
         """The value. Raises ``RequestRefused``."""
-        if len(texts) > 1 and not self.repeats:
-            raise RequestRefused(f"{self.name} is given {len(texts)} times; give it once")
+        if len(texts) > self.most:
+            raise RequestRefused(f"{self.name} is given {len(texts)} times; {self.most} is the most")
         found = tuple(map(self._one, texts))
-        return found if self.repeats else found[0]
+        return found if self.most > 1 else found[0]
 
     def _one(self, text: str) -> Any:
         return rules.checked(RequestRefused, {self.name: self.rule}, {self.name: self.read(text)})[self.name]
@@ -48,7 +49,7 @@ class Parameter:
     def several(self, most: int) -> "Parameter":
         """The same, up to this many times."""
         many = {"type": "array", "items": self.schema, "maxItems": most}
-        return replace(self, schema=many, repeats=True, what=f"{self.what} Repeatable.")
+        return replace(self, schema=many, most=most, what=f"{self.what} Repeatable.")
 
 
 def text(name: str, what: str, most: int, *, to: str = "", least: int = 0) -> Parameter:
@@ -59,7 +60,7 @@ def text(name: str, what: str, most: int, *, to: str = "", least: int = 0) -> Pa
 
 def named(name: str, what: str, *, to: str = "") -> Parameter:
     """The name of a publisher or a subscriber."""
-    schema = {"type": "string", "minLength": 1, "maxLength": NAME_CHARS_MAX}
+    schema = {"type": "string", "minLength": 1, "maxLength": NAME_CHARS_MAX, "pattern": NAME}
     return Parameter(name, what, schema, rules.name, to=to)
 
 

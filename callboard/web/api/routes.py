@@ -58,8 +58,9 @@ class Endpoint:
             if response.status_code == 500:
                 get_logger().error("request.failed", operation=self._name, reason=str(error))
             return response
-        except Exception:  # noqa: BLE001 - whatever it is, the next request may be answered
-            get_logger().error("request.failed", operation=self._name, exc_info=True)
+        except Exception as error:  # noqa: BLE001 - the service goes on
+            reason = f"{type(error).__name__}: {error}"
+            get_logger().exception("request.failed", operation=self._name, reason=reason)
             return refused(500, "bug", "an error that callboard did not expect; its log has the operation")
 
 

@@ -9,7 +9,7 @@ from callboard.board.read.events import BoardEvent
 from callboard.door import jobs as door
 from callboard.door.limits import CURSOR_CHARS_MAX, OFFSET_MAX, PAGE_MAX
 from callboard.messages.distribution.package_event import KINDS
-from callboard.messages.jobs.limits import PATTERN, PATTERNS_MAX, TOPIC_CHARS_MAX
+from callboard.messages.jobs.limits import PATTERN, TOPIC_CHARS_MAX
 from callboard.web.api.parameters import LIMIT, OF_PUBLISHER, choice, ruled, text, whole
 from callboard.web.api.read import Follow, Read
 
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from callboard.board.board import Callboard
 
 KIND = choice("kind", "Only what is of this kind.", *KINDS, to="kinds").several(len(KINDS))
+TOPICS_MAX = 20
 POSITION = whole("after", "The `position` of an event; -1 begins with the oldest.", -1, OFFSET_MAX)
 
 
@@ -39,7 +40,7 @@ EVENTS = (
          tuple[DistributedEvent, ...], lambda board, **given: board.events.find(**given),
          (ruled("topic", "Only of this topic, or pattern of topics.", door.pattern, TOPIC_CHARS_MAX, PATTERN.pattern,
                 to="topics")
-          .several(PATTERNS_MAX),
+          .several(TOPICS_MAX),
           text("after", "The `cursor` of an event.", CURSOR_CHARS_MAX),
           whole("limit", "How many at most.", 1, PAGE_MAX, default=100))),
     Read("events_listeners", "/events/listeners", "The named listeners, and how far behind each is.",

@@ -34,10 +34,10 @@ from callboard.web.api.reads.log import RecordDetails
 if TYPE_CHECKING:
     from callboard.board.board import Callboard
 
-PATH = replace(ruled("path", "Such as /blog/a.html.", path, PATH_BYTES_MAX, "/[^\\u0000]*"), is_needed=True)
+PATH = replace(ruled("path", "Such as /blog/a.html.", path, PATH_BYTES_MAX, r"/[^\x00]*"), is_needed=True)
 
-NAMES_MAX = 100
-"""Patterns of one request: each is compared with the name of every subscriber."""
+NAMES_MAX = 20
+"""Patterns of one request, which also have to fit its line."""
 
 
 async def _status(board: "Callboard", *, sort: str = Sort.NEEDS, **chosen: Any) -> SelectedStatus:

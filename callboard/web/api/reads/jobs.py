@@ -1,11 +1,12 @@
 """Questions about jobs and schedules."""
 
+from collections.abc import AsyncGenerator
 from typing import TYPE_CHECKING, Any
 
 from callboard.actors.jobs.rules.telling import KINDS, JobEvent
 from callboard.board.jobs.finding.finding import JobPage
 from callboard.board.jobs.finding.statistics import JobStatistics
-from callboard.board.jobs.finding.templates import TEMPLATES_MAX, condition_in
+from callboard.board.jobs.finding.templates import condition_in
 from callboard.board.jobs.health.report import WorkerState
 from callboard.board.jobs.job import Job
 from callboard.board.jobs.queues import QueueState
@@ -14,14 +15,15 @@ from callboard.door import jobs as door
 from callboard.door.limits import CURSOR_CHARS_MAX, ID_CHARS_MAX, PAGE_MAX
 from callboard.errors import RequestRefused
 from callboard.messages.jobs.limits import JOB_MAX, NAME, PATTERN, TOPIC_CHARS_MAX
+from callboard.messages.topics import job_topic
 from callboard.web.api.parameters import choice, flag, ruled, text, whole
 from callboard.web.api.read import Follow, Read
 
 if TYPE_CHECKING:
     from callboard.board.board import Callboard
 
-CONDITION_CHARS_MAX = 1000
-"""The time that it takes to find the operator grows with the square of this."""
+CONDITION_CHARS_MAX, CONDITIONS_MAX = 200, 20
+"""The time that it takes to find the operator grows with the square of the first."""
 
 JOB = whole("job", "Its id.", 0, JOB_MAX)
 OF_TOPIC = ruled("topic", "Only of this topic, or pattern of topics.", door.pattern, TOPIC_CHARS_MAX, PATTERN.pattern)
@@ -44,6 +46,13 @@ async def _history(board: "Callboard", *, job: int) -> tuple[JobEvent, ...]:
     return found
 
 
+async def _events(board: "Callboard", **wanted: Any) -> AsyncGenerator[JobEvent, None]:
+    """Unlike the board's own method, it does not create the topic, as it only reads."""
+    await board.log.bounds(job_topic(board.settings.prefix))
+    async for event in board.jobs.events(**wanted):
+        yield event
+
+
 def no_job(job: int) -> RequestRefused:
     """The error for an id that no job has."""
     return RequestRefused(f"there is no job {job}, or it is forgotten", code="not_found")
@@ -54,7 +63,7 @@ JOBS = (
          (choice("state", "Only in this state; default: open.", *door.STATES, to="states").several(len(door.STATES)),
           OF_TOPIC, ruled("queue", "Only of this queue.", door.named, ID_CHARS_MAX, NAME.pattern),
           text("where", "A condition on the payload, such as size>=3; all hold.", CONDITION_CHARS_MAX, least=1)
-          .several(TEMPLATES_MAX),
+          .several(CONDITIONS_MAX),
           flag("newest", "Whether to begin with the newest."),
           whole("after", "The `after` of the page before.", -1, JOB_MAX),
           whole("limit", "How many at most.", 1, PAGE_MAX, default=100))),
@@ -78,7 +87,7 @@ JOBS = (
 
 JOB_EVENTS = Follow(
     "jobs_events", "/jobs/events", "What becomes of jobs, as it happens.", JobEvent,
-    lambda board, **given: board.jobs.events(**given), lambda event: event.cursor,
+    _events, lambda event: event.cursor,
     text("after", "The `cursor` of an event; empty begins with the oldest. Default: new ones.", CURSOR_CHARS_MAX),
     (OF_TOPIC, KIND, whole("job", "Only of this one.", 0, JOB_MAX)),
 )  # fmt: skip
