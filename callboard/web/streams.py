@@ -51,15 +51,19 @@ class Stream(Response):
             for task in (sending, leaving):
                 task.cancel()
             ended, _ = await asyncio.gather(sending, leaving, return_exceptions=True)
-            if isinstance(ended, Exception) and not isinstance(ended, StopAsyncIteration | TimeoutError | OSError):
+            if isinstance(ended, Exception) and not isinstance(ended, TimeoutError | OSError):
                 reason = f"{type(ended).__name__}: {ended}"
                 get_logger().error("request.failed", operation="stream", reason=reason, exc_info=ended)
 
     async def _send_all(self, send: Send) -> None:
-        while True:
-            body = (await self._pieces()).encode()
+        more = True
+        while more:
+            try:
+                body = (await self._pieces()).encode()
+            except StopAsyncIteration:
+                body, more = b"", False
             async with asyncio.timeout(SEND_S):
-                await send({"type": "http.response.body", "body": body, "more_body": True})
+                await send({"type": "http.response.body", "body": body, "more_body": more})
 
 
 async def _left(receive: Receive) -> None:

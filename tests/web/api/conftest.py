@@ -5,11 +5,12 @@ import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
+import httpx
 import pytest
 
-from tests.warm_start import WarmStart
-
+DEADLINE_S = 60.0
 ROOT = Path(__file__).parents[3]
 SERVICE = Path(__file__).with_name("service.py")
 
@@ -21,18 +22,29 @@ class Served:
     folder: Path
     url: str
 
+    def ask(self, path: str, **options: Any) -> httpx.Response:
+        """The answer to a request."""
+        return httpx.get(f"{self.url}{path}", timeout=DEADLINE_S, **options)
 
-@pytest.fixture(scope="module")
+    def data(self, path: str) -> Any:
+        """The data of an answer."""
+        answer = self.ask(path)
+        assert answer.status_code == 200, answer.text
+        return answer.json()["data"]
+
+
+@pytest.fixture(scope="package")
 def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
     """The service, running in a process of its own."""
     folder = tmp_path_factory.mktemp("board")
-    with subprocess.Popen(
+    said = folder / "said.txt"
+    with said.open("wb") as file, subprocess.Popen(
         [sys.executable, "-m", "tests.web.api.service", str(folder)], cwd=ROOT, stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE, stderr=(folder / "errors.txt").open("wb"),
+        stdout=subprocess.PIPE, stderr=file,
     ) as process:  # fmt: skip
         port = process.stdout.readline().decode().strip()
-        assert port, (folder / "errors.txt").read_text()
+        assert port, said.read_text()
         yield Served(folder, f"http://127.0.0.1:{port}/api/v1")
         process.stdin.close()
-        assert process.wait(60) == 0, (folder / "errors.txt").read_text()
-    assert "Traceback" not in (folder / "errors.txt").read_text()
+        assert process.wait(DEADLINE_S) == 0, said.read_text()
+    assert "request.failed" not in said.read_text()

@@ -47,7 +47,8 @@ async def main(folder: Path) -> None:
         await settled(board)
         server = Server(board_app(board), ("127.0.0.1", 0), streams=True)
         await server.start()
-        print(server.port, flush=True)
+        sys.stdout.write(f"{server.port}\n")
+        sys.stdout.flush()
         await asyncio.to_thread(sys.stdin.read)
         await server.stop()
 
