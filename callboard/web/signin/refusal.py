@@ -30,7 +30,8 @@ class Refusal(NamedTuple):
     def answer(self, request: Request) -> Response:
         """The same as an answer."""
         if is_programs(request):
-            return JSONResponse(envelope(self.code, self.message), self.status, self.headers)
+            reload = {"HX-Refresh": "true"} if self.may_sign_in else {}  # which leads to the page to sign in
+            return JSONResponse(envelope(self.code, self.message), self.status, {**self.headers, **reload})
         if self.may_sign_in and request.method in {"GET", "HEAD"}:
             asked = path_of(request) + (f"?{request.url.query}" if request.url.query else "")
             return RedirectResponse(f"{base_of(request)}{SIGN_IN}?{urlencode({'next': asked})}", 303)
