@@ -19,9 +19,9 @@ from callboard.web.signin.sessions import Sessions, Signed
 from callboard.web.user import User
 
 try:
-    import httpx
     from authlib.common.errors import AuthlibBaseError
     from authlib.integrations.starlette_client import OAuth
+    from httpx2 import HTTPError
     from joserfc.errors import JoseError
 except ImportError as missing:
     raise ExtraMissing(
@@ -34,7 +34,7 @@ ANSWER_S = 10.0
 LASTS_S = 600
 """How long somebody may take at the provider."""
 
-FAILED = (AuthlibBaseError, JoseError, httpx.HTTPError, ValueError, KeyError, TypeError, RuntimeError)
+FAILED = (AuthlibBaseError, JoseError, HTTPError, ValueError, KeyError, TypeError, RuntimeError)
 """What Authlib raises for a provider that does not answer, or not as it should."""
 
 

@@ -127,7 +127,7 @@ def _entry(line: str, where: str) -> Entry:
         if role not in get_args(Role) or line.count(":") != 2:
             raise InvalidHashError
         extract_parameters(digest)
-    except InvalidHashError:
+    except (InvalidHashError, ConfigError):
         roles = " or ".join(get_args(Role))
         raise ConfigError(
             f"{where}: a user is written as name:role:hash, with the role {roles}, and the hash by Argon2; write the "

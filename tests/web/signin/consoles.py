@@ -48,9 +48,13 @@ async def console(
     *, root_path: str = "", context: ssl.SSLContext | None = None, **options: Any
 ) -> AsyncIterator[httpx.AsyncClient]:
     """Somebody with a browser who has not signed in, at the console of a board."""
-    async with Callboard("memory:") as board, watched(board):
-        async with serving(below(root_path, board_app(board, **options)), context) as url, browser(url) as one:
-            yield one
+    async with (
+        Callboard("memory:") as board,
+        watched(board),
+        serving(below(root_path, board_app(board, **options)), context) as url,
+        browser(url) as someone,
+    ):
+        yield someone
 
 
 def browser(url: str, **options: Any) -> httpx.AsyncClient:

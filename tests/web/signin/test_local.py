@@ -1,7 +1,7 @@
 """Without settings, who is on this host sees the console, and nobody else; what holds for every way to sign in."""
 
 import asyncio
-import datetime
+import datetime as dt
 import getpass
 import ipaddress
 import re
@@ -37,8 +37,8 @@ async def test_every_name_of_this_host_will_do(host):
 
 @pytest.mark.parametrize(
     "host",
-    ["evil.example", "localhost.evil.example", "127.0.0.1.evil.example", "10.0.0.1", "", "[::1", "0x7f.1", "localhost@evil",
-     "evil.example:127.0.0.1", "[evil]", "localhost\\.evil.example"],
+    ["evil.example", "localhost.evil.example", "127.0.0.1.evil.example", "10.0.0.1", "", "[::1", "0x7f.1",
+     "localhost@evil", "evil.example:127.0.0.1", "[evil]", "localhost\\.evil.example"],
 )  # fmt: skip
 @run
 async def test_a_site_that_has_its_name_lead_to_this_host_reads_nothing(host):
@@ -110,15 +110,15 @@ def certificate(folder: Path) -> tuple[Path, Path]:
     """A certificate of this host, and its key."""
     key = ec.generate_private_key(ec.SECP256R1())
     name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "127.0.0.1")])
-    now = datetime.datetime.now(datetime.UTC)
+    now = dt.datetime.now(dt.UTC)
     made = (
         x509.CertificateBuilder()
         .subject_name(name)
         .issuer_name(name)
         .public_key(key.public_key())
         .serial_number(x509.random_serial_number())
-        .not_valid_before(now - datetime.timedelta(days=1))
-        .not_valid_after(now + datetime.timedelta(days=2))
+        .not_valid_before(now - dt.timedelta(days=1))
+        .not_valid_after(now + dt.timedelta(days=2))
         .add_extension(x509.SubjectAlternativeName([x509.IPAddress(ipaddress.ip_address("127.0.0.1"))]), critical=False)
         .sign(key, hashes.SHA256())
     )

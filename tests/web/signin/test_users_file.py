@@ -1,4 +1,4 @@
-import os
+from pathlib import Path
 
 import pytest
 
@@ -17,16 +17,16 @@ def test_a_user_is_written_replaced_and_found(tmp_path):
     assert {name: entry.role for name, entry in after.items()} == {"ann": "operator", "bob b.": "operator"}
     assert after["bob b."] == before["bob b."]
     assert after["ann"].proof != before["ann"].proof
-    assert os.stat(path).st_mode & 0o777 == 0o600
+    assert Path(path).stat().st_mode & 0o777 == 0o600
     assert [each.name for each in tmp_path.iterdir()] == ["users"]
 
 
 def test_what_people_wrote_into_the_file_stays_and_so_does_its_mode(tmp_path):
     path = users_file(tmp_path, "# those on call", "", line("ann", "viewer"), "  ")
-    os.chmod(path, 0o400)
+    Path(path).chmod(0o400)
     write_user(path, "bob", "viewer", "bob12345")
     assert "# those on call\n\nann:viewer:" in (tmp_path / "users").read_text()
-    assert os.stat(path).st_mode & 0o777 == 0o400
+    assert Path(path).stat().st_mode & 0o777 == 0o400
 
 
 def test_a_link_to_the_file_stays_a_link(tmp_path):
@@ -46,14 +46,16 @@ def test_a_line_that_is_no_user_is_named_by_its_number(tmp_path, text):
     path = users_file(tmp_path, "# a comment", text.replace("HASH", digest("x")))
     with pytest.raises(ConfigError) as caught:
         read_users(path)
-    assert str(caught.value).isprintable()
-    assert f"{path}:2: a user is written as name:role:hash" in str(caught.value) or "cannot be a user" in str(caught.value)
+    said = str(caught.value)
+    assert said.isprintable()
+    assert f"{path}:2: a user is written as name:role:hash" in said
 
 
 @pytest.mark.parametrize(
     ("content", "mode", "why"),
     [(b"", 0o600, "has no users; add one: callboard console add-user NAME --users"), (b"x", 0o644, "chmod 600"),
-     (b"x", 0o620, "chmod 600"), (b"\xff", 0o600, "is not in UTF-8"), (b"x" * (2 << 20), 0o600, "more than 1048576 bytes")],
+     (b"x", 0o620, "chmod 600"), (b"\xff", 0o600, "is not in UTF-8"),
+     (b"x" * (2 << 20), 0o600, "more than 1048576 bytes")],
 )  # fmt: skip
 def test_a_file_that_cannot_be_used_is_refused(tmp_path, content, mode, why):
     path = tmp_path / "users"
