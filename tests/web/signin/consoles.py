@@ -61,11 +61,11 @@ def browser(url: str, **options: Any) -> httpx.AsyncClient:
     return httpx.AsyncClient(base_url=url, timeout=DEADLINE_S, trust_env=False, **options)
 
 
-def users_file(folder: Path, *lines: str) -> str:
+def users_file(folder: Path, *lines: str, mode: int = 0o600) -> str:
     """Ann may act, Bob look; both have the password that is their name and 12345."""
     path = folder / "users"
     path.write_text("\n".join(lines or (line("ann", "operator"), line("bob", "viewer"))))
-    path.chmod(0o600)
+    path.chmod(mode)
     return str(path)
 
 

@@ -3,7 +3,6 @@
 import asyncio
 import re
 import time
-from pathlib import Path
 
 import httpx
 import pytest
@@ -69,7 +68,8 @@ async def test_who_is_not_signed_in_gets_a_page_to_do_so_and_a_program_json(tmp_
 @pytest.mark.parametrize(
     "there",
     ["//evil.example", "https://evil.example", "/\\evil.example", "\\\\evil.example", "/\t/evil.example",
-     "javascript:x", "/ /evil.example", "", "evil", "/\n/evil.example", "///evil", "/x\r\nSet-Cookie: a=b", "/" + "x" * 5000, "/é"],
+     "javascript:x", "/ /evil.example", "", "evil", "/\n/evil.example", "///evil", "/x\r\nSet-Cookie: a=b",
+     "/" + "x" * 5000, "/é"],
 )  # fmt: skip
 @run
 async def test_nobody_is_sent_on_to_another_site(tmp_path, there):
@@ -151,9 +151,9 @@ async def test_the_file_of_users_counts_as_it_is_now(tmp_path):
         assert [each["event"] for each in lines] == ["users.not_read"]
         users_file(tmp_path, line("eve", "viewer"))
         assert (await bob.get("/")).status_code == 200
-        Path(path).chmod(0o644)
+        users_file(tmp_path, line("eve", "viewer"), mode=0o644)
         assert (await bob.get("/")).status_code == 303
-        Path(path).unlink()
+        (tmp_path / "users").rename(tmp_path / "gone")
         assert (await sign_in(bob, "eve")).status_code == 401
 
 
@@ -268,7 +268,7 @@ async def test_a_program_sends_name_and_password_to_the_api_and_nowhere_else(tmp
         assert (await program.get("/api/v1/nothing", auth=("bob", "another one"))).status_code == 404
 
 
-@pytest.mark.parametrize("header", ["Basic", "Basic !", "Basic Og", "Bearer x", f"Basic {'A' * 4001}", "basic /w==", "x"])
+@pytest.mark.parametrize("header", ["Basic", "Basic !", "Basic Og", "Bearer x", "Basic AAA", "basic /w==", "x"])
 @run
 async def test_a_broken_authorization_is_refused(tmp_path, header):
     async with console(access=Access(users=users_file(tmp_path))) as program:
