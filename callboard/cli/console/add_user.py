@@ -7,6 +7,7 @@ from typing import Annotated, Literal
 
 import typer
 
+from callboard.cli.board import place
 from callboard.cli.options import BoardOptions
 from callboard.cli.terminal.output import show
 from callboard.config import Value
@@ -34,7 +35,7 @@ def add_user(
     check_user_name(name)
     password = sys.stdin.readline().rstrip("\r\n") if password_stdin else _asked(name)
     is_new = write_user(section.users, name, role, password)
-    show(f"{'added' if is_new else 'changed'} {role} {name} in {section.users}")
+    show(f"{'added' if is_new else 'changed'} {role} {name} in {place(section.users)}")
 
 
 def _asked(name: str) -> str:

@@ -96,6 +96,8 @@ def write_user(path: str, name: str, role: Role, password: str) -> bool:
         least, most = PASSWORD_CHARS_MIN, PASSWORD_CHARS_MAX
         raise ConfigError(f"the password has {len(password)} characters; use {least} to {most}")
     file = Path(path).resolve()
+    if not file.parent.is_dir():
+        raise ConfigError(f"there is no folder {file.parent} for the file of users; create it, or name another file")
     with disk_errors(ConfigError, file):
         before = file.stat() if file.exists() else None
         known = read_users(path) if before else {}

@@ -86,5 +86,5 @@ def test_a_short_or_huge_password_is_refused(tmp_path, password):
 
 
 def test_a_folder_that_does_not_exist_is_named(tmp_path):
-    with pytest.raises(ConfigError, match="nowhere"):
+    with pytest.raises(ConfigError, match="there is no folder"):
         write_user(str(tmp_path / "nowhere" / "users"), "ann", "viewer", "long enough")
