@@ -41,8 +41,12 @@ def is_local(request: Request) -> bool:
     return is_loopback(host) and is_loopback(_host_of(request.headers.get("host", ""))) and not through
 
 
-def is_cross_site(request: Request) -> bool:
-    """Whether another site's page made a browser send it. What is no browser sends neither header."""
+def is_cross_site(request: Request, *, may_lead_here: bool) -> bool:
+    """Whether another site's page made a browser send it, other than by leading there, if that ``may_lead_here``. What
+    is no browser sends none of these headers.
+    """
+    if may_lead_here and request.headers.get("sec-fetch-mode", "navigate") == "navigate":
+        return False
     site, origin = request.headers.get("sec-fetch-site"), request.headers.get("origin")
     if site is not None:
         return site not in {"same-origin", "none"}

@@ -68,7 +68,7 @@ class Guard:
 
     async def _found(self, request: Request) -> User | Refusal | None:
         """Who asks; None if that does not matter."""
-        if request.method not in SAFE and is_cross_site(request):
+        if is_cross_site(request, may_lead_here=request.method in SAFE):
             return Refusal(403, "cross_site", "another site's page sent this; do it here, if it is what you want")
         path = path_of(request)
         if path in {SIGN_IN, SIGN_OUT} or path.startswith(("/static/", f"{SIGN_IN}/")):

@@ -47,9 +47,15 @@ class UsersFile:
     def __init__(self, path: str) -> None:
         self._path = path
         self._seen = self._state()
-        self._entries = read_users(path)
+        try:
+            self._entries = read_users(path)
+        except ConfigError as error:
+            if not isinstance(error.__cause__, FileNotFoundError):
+                raise
+            self._entries = {}
         if not self._entries:
-            raise ConfigError(f"{path} has no users; add one: callboard console add-user NAME --users {path}")
+            add = f"callboard console add-user NAME --role viewer --users {path}"
+            raise ConfigError(f"there are no users in {path} yet; add one: {add}")
 
     def find(self, name: str) -> Entry | None:
         """The user of this name, as of now."""

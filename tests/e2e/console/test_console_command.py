@@ -95,7 +95,7 @@ def test_it_creates_nothing(newcomer):
      (("--trusted-header", "X-User", "--trusted-proxy", "0.0.0.0/0"), "proxies"),
      (("--trusted-proxy", "10.0.0.1"), "everybody would seem to be on this host"),
      (("--users", "users", "--trusted-header", "X-User", "--trusted-proxy", "10.0.0.1"), "exclude each other"),
-     (("--users", "nothing"), "cannot be read"), (("--tls-cert", "x"), "set tls_cert and tls_key"),
+     (("--users", "nothing"), "add-user NAME --role viewer --users"), (("--tls-cert", "x"), "set tls_cert and tls_key"),
      (("--tls-cert", "x", "--tls-key", "y"), "cannot be used"), (("--root-path", "callboard"), "root_path is"),
      (("--root-path", "/a/../b/"), "root_path is"), (("--listen", "localhost"), "PORT or HOST:PORT"),
      (("--listen", "99999"), "PORT or HOST:PORT"), (("--listen", "http://x:1"), "PORT or HOST:PORT"),

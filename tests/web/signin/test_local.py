@@ -70,6 +70,10 @@ async def test_what_another_site_had_a_browser_send_is_refused(headers):
             assert page.status_code == 403
             assert "another site" in problem(page)
         assert (await someone.get("/", headers=headers)).status_code == 200  # a link
+        for mode in ("cors", "no-cors", "websocket"):
+            for path in ("/", "/live/", "/api/v1/status", "/static/console.js"):
+                assert (await someone.get(path, headers=headers | {"Sec-Fetch-Mode": mode})).status_code == 403
+        assert (await someone.get("/", headers=headers | {"Sec-Fetch-Mode": "navigate"})).status_code == 200
 
 
 @run
