@@ -1,6 +1,6 @@
 """Spans of OpenTelemetry, if the service uses it.
 
-Nobody has set up an SDK who has not imported the API. So this imports it only if something else has: without that, a
+Nobody has set up an SDK who has not imported the API. So this imports it only if something else has: without an SDK, a
 span costs a microsecond, and nothing is loaded.
 """
 
@@ -54,14 +54,13 @@ class Span:
         from opentelemetry.trace import Status, StatusCode
 
         whole, kind = format_exception(error), type(error).__name__  # not str(error), which an error can make fail
-        told = escaped(whole[-1].strip())
+        message = escaped(whole[-1].strip().partition(": ")[2])
         lines = "\n".join(map(escaped, "".join(whole).split("\n")))
         self.set({OUTCOME: "failed", "error.type": kind})
-        message = told.partition(": ")[2]
         self._its.add_event(
             "exception", {"exception.type": kind, "exception.message": message, "exception.stacktrace": lines}
         )
-        self._its.set_status(Status(StatusCode.ERROR, told))
+        self._its.set_status(Status(StatusCode.ERROR, message))
 
     def current(self) -> AbstractContextManager[object]:
         """Makes it the present one, the parent of what a hook or a function does."""
@@ -80,10 +79,19 @@ class Span:
 NOTHING = Span()
 
 
+def is_traced() -> bool:
+    """Whether the service has set up an SDK."""
+    if "opentelemetry.trace" not in sys.modules:
+        return False
+    from opentelemetry import trace
+
+    return not isinstance(trace.get_tracer_provider(), trace.ProxyTracerProvider)
+
+
 @contextmanager
 def producing(what: str, where: str, attributes: Attributes) -> Iterator[Span]:
     """The span of something that goes on the log, a child of the present one."""
-    if not _is_traced():
+    if not is_traced():
         yield NOTHING
         return
     with _running([_begun("PRODUCER", "send", what, where, attributes)]) as [span]:
@@ -97,7 +105,7 @@ def consuming(what: str, found: Sequence[tuple[str, str, Attributes]]) -> Iterat
     Each is the first of its own trace, linked with the span that led to its record: that may have ended long ago, and
     there may be hundreds of subscribers. A single one is the present span meanwhile.
     """
-    if not _is_traced():
+    if not is_traced():
         yield [NOTHING] * len(found)
         return
     with _running([_begun("CONSUMER", "process", what, at, its, link=link) for at, link, its in found]) as spans:
@@ -107,7 +115,7 @@ def consuming(what: str, found: Sequence[tuple[str, str, Attributes]]) -> Iterat
 @contextmanager
 def following(what: str, where: str, parent: str, attributes: Attributes) -> Iterator[Span]:
     """The span of what follows from another one, given by its ``traceparent``, as a child of that."""
-    if not _is_traced():
+    if not is_traced():
         yield NOTHING
         return
     with _running([_begun("INTERNAL", "process", what, where, attributes, parent=parent)]) as [span]:
@@ -116,7 +124,7 @@ def following(what: str, where: str, parent: str, attributes: Attributes) -> Ite
 
 def go_on(parent: str) -> None:
     """Make a span of another process, given by its ``traceparent``, the present one for the rest of this context."""
-    if _is_traced() and (its := parsed(parent)):
+    if "opentelemetry.trace" in sys.modules and (its := parsed(parent)):
         from opentelemetry import context
 
         context.attach(_within(its))
@@ -125,15 +133,11 @@ def go_on(parent: str) -> None:
 def apart() -> Context:
     """A copy of the present context without a span, for what goes on when that has ended."""
     copy = copy_context()
-    if _is_traced():
+    if is_traced():
         from opentelemetry import context
 
         copy.run(context.attach, context.Context())
     return copy
-
-
-def _is_traced() -> bool:
-    return "opentelemetry.trace" in sys.modules
 
 
 @contextmanager

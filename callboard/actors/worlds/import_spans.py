@@ -6,12 +6,15 @@ from contextlib import AbstractContextManager, contextmanager
 from callboard.actors.subscriber.effects import ImportPackages
 from callboard.messages.distribution.ledger import HookDue
 from callboard.messages.distribution.topic_messages import PackageMessage
-from callboard.telemetry.spans import OUTCOME, Attributes, Span, consuming, following
+from callboard.telemetry.spans import NOTHING, OUTCOME, Attributes, Span, consuming, following, is_traced
 
 
 @contextmanager
 def import_spans(effect: ImportPackages) -> Iterator[Sequence[Span]]:
     """A span for each package of the import."""
+    if not is_traced():
+        yield (NOTHING,) * len(effect.packages)
+        return
     subscriber, attempt = effect.ledger.subscriber, effect.attempt.attempts if effect.alone else 1
     its = {"messaging.consumer.group.name": subscriber, "callboard.subscriber": subscriber}
     packages = zip(effect.packages, effect.traces, effect.offsets, strict=True)
