@@ -152,7 +152,7 @@ def test_a_function_that_handles_an_event_has_a_span_linked_with_that_of_its_pub
             listening = asyncio.create_task(listener.run(handle))
             await board.events.publish("shop/price", {"cents": 5})
             await handled.wait()
-            while not spans.named("handle shop/price"):
+            while not spans.named("handle shop/price"):  # noqa: ASYNC110 - the end of a span tells nobody
                 await asyncio.sleep(0)
             listening.cancel()
         published, its = spans.one("publish shop/price"), spans.one("handle shop/price")
