@@ -4,6 +4,7 @@ PYTHON ?= python3
 ARGS ?=
 SECONDS ?= 60
 WORKERS ?= 2
+EXTRAS ?= postgres,kafka,s3,connectors,web,oidc,otel
 VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check
@@ -20,7 +21,7 @@ unexport PYTHONDONTWRITEBYTECODE # the tests start thousands of processes, each 
 .DELETE_ON_ERROR:
 .NOTPARALLEL: # every target uses the one .venv, and the tools use both cores by themselves
 .SUFFIXES:
-.PHONY: help demo pipeline-demo topology-demo jobs-demo bank-demo check test test-slow test-servers nightly behaviours endurance chaos kill-points soak conformance planted-bugs sim sim-planted fuzz lint bench bench-spark plots gen check-gen clean
+.PHONY: help demo pipeline-demo topology-demo jobs-demo bank-demo check test test-slow test-servers nightly behaviours endurance chaos kill-points soak conformance planted-bugs sim sim-planted fuzz lint bench bench-spark plots gen check-gen dist sbom clean
 
 help: ## List the targets; ARGS="..." is passed to the command behind a target.
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-13s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
@@ -128,6 +129,17 @@ gen: $(VENV)/.ready-test ## Generate callboard/messages/_pb from the .proto file
 
 check-gen: $(VENV)/.ready-test ## Fail if callboard/messages/_pb differs from the .proto files.
 	@$(GENERATE) --check
+
+dist: $(VENV)/.ready-test ## Make the sdist and the wheel, and check what an index would show of them.
+	@rm -rf dist
+	@SOURCE_DATE_EPOCH=$$(git log -1 --format=%ct) $(BIN)/python -m build --no-isolation . >/dev/null
+	@$(BIN)/python -m twine check --strict dist/*
+
+sbom: dist ## List what the wheel runs with, as CycloneDX in dist/: make sbom EXTRAS=postgres,web.
+	@rm -rf build/sbom && $(BIN)/python -m venv --without-pip build/sbom
+	@$(PIP) --python build/sbom/bin/python install "$$(ls dist/*.whl)[$(EXTRAS)]"
+	@$(BIN)/python -m cyclonedx_py environment --pyproject pyproject.toml --output-reproducible -o dist/callboard.cdx.json build/sbom/bin/python
+	@ls dist/*.cdx.json
 
 clean: ## Remove .venv, caches and everything else that can be rebuilt.
 	@rm -rf $(VENV) build dist pipeline-demo *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
