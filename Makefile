@@ -21,7 +21,7 @@ unexport PYTHONDONTWRITEBYTECODE # the tests start thousands of processes, each 
 .DELETE_ON_ERROR:
 .NOTPARALLEL: # every target uses the one .venv, and the tools use both cores by themselves
 .SUFFIXES:
-.PHONY: help demo pipeline-demo topology-demo jobs-demo bank-demo check test test-slow test-servers nightly behaviours endurance chaos kill-points soak conformance planted-bugs sim sim-planted fuzz lint bench bench-spark plots gen check-gen dist sbom clean
+.PHONY: help demo pipeline-demo topology-demo jobs-demo bank-demo check test test-slow test-servers nightly behaviours endurance chaos kill-points soak conformance planted-bugs sim sim-planted fuzz lint bench bench-spark plots docs gen check-gen dist sbom clean
 
 help: ## List the targets; ARGS="..." is passed to the command behind a target.
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-13s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
@@ -124,13 +124,17 @@ bench-spark: $(VENV)/.ready-spark ## Run the benchmarks of the pipeline; needs J
 plots: $(VENV)/.ready-bench ## Draw the curves of the last benchmarks into docs/figures.
 	@$(BIN)/python benchmarks/plot.py
 
+docs: $(VENV)/.ready-test ## Build the documentation as a site, into build/docs.
+	@$(BIN)/python docs/build.py
+	@echo "build/docs/index.html"
+
 gen: $(VENV)/.ready-test ## Generate callboard/messages/_pb from the .proto files.
 	@$(GENERATE)
 
 check-gen: $(VENV)/.ready-test ## Fail if callboard/messages/_pb differs from the .proto files.
 	@$(GENERATE) --check
 
-dist: $(VENV)/.ready-test ## Make the sdist and the wheel, and check what an index would show of them.
+dist: $(VENV)/.ready-test ## Make the sdist and the wheel in dist/, and check what an index would show of them.
 	@rm -rf dist
 	@SOURCE_DATE_EPOCH=$$(git log -1 --format=%ct) $(BIN)/python -m build --no-isolation . >/dev/null
 	@$(BIN)/python -m twine check --strict dist/*
