@@ -136,7 +136,7 @@ check-gen: $(VENV)/.ready-test ## Fail if callboard/messages/_pb differs from th
 
 dist: $(VENV)/.ready-test ## Make the sdist and the wheel in dist/, and check what an index would show of them.
 	@rm -rf dist
-	@SOURCE_DATE_EPOCH=$$(git log -1 --format=%ct) $(BIN)/python -m build --no-isolation . >/dev/null
+	@SOURCE_DATE_EPOCH=$$(git log -1 --format=%ct) $(BIN)/python -m build --quiet --no-isolation .
 	@$(BIN)/python -m twine check --strict dist/*
 
 sbom: dist ## List what the wheel runs with, as CycloneDX in dist/: make sbom EXTRAS=postgres,web.

@@ -2,13 +2,10 @@
 
 import json
 import re
-import subprocess
 import sys
 import tomllib
 import zipfile
 from pathlib import Path
-
-import pytest
 
 from tests.release.environment import ROOT, Environment, built, copied, ended
 
@@ -21,8 +18,8 @@ def contents(wheel: Path) -> dict[str, bytes]:
 
 
 def test_an_index_would_take_both(wheel: Path) -> None:
-    files = sorted(str(path) for path in wheel.parent.iterdir())
-    assert [re.sub(r".*-[\d.]+(-py3-none-any)?", "", name) for name in files] == [".whl", ".tar.gz"]
+    files = sorted(path.name for path in wheel.parent.iterdir())
+    assert [path.suffix for path in map(Path, files)] == [".whl", ".gz"]
     ended([sys.executable, "-m", "twine", "check", "--strict", *files], wheel.parent)
 
 
@@ -58,5 +55,5 @@ def test_the_bill_of_materials_has_what_is_installed(plain: Environment, tmp_pat
     ended([sys.executable, "-m", *recipe.split(), "-o", str(file), plain.python], ROOT)
     bill = json.loads(file.read_text(encoding="utf-8"))
     assert (bill["bomFormat"], bill["metadata"]["component"]["name"]) == ("CycloneDX", "callboard")
-    assert {each["name"] for each in bill["components"]} == plain.installed()
+    assert {each["name"] for each in bill["components"]} == plain.installed() - {"callboard"}
     assert all("licenses" in each for each in bill["components"])
