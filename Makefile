@@ -136,14 +136,17 @@ check-gen: $(VENV)/.ready-test ## Fail if callboard/messages/_pb differs from th
 
 dist: $(VENV)/.ready-test ## Make the sdist and the wheel in dist/, and check what an index would show of them.
 	@rm -rf dist
-	@SOURCE_DATE_EPOCH=$$(git log -1 --format=%ct) $(BIN)/python -m build --quiet --no-isolation .
+	@SOURCE_DATE_EPOCH=$${SOURCE_DATE_EPOCH:-$$(git log -1 --format=%ct)} $(BIN)/python -m build --quiet --no-isolation .
 	@$(BIN)/python -m twine check --strict dist/*
 
 sbom: dist ## List what the wheel runs with, as CycloneDX in dist/: make sbom EXTRAS=postgres,web.
 	@rm -rf build/sbom && $(BIN)/python -m venv --without-pip build/sbom
 	@$(PIP) --python build/sbom/bin/python install "$$(ls dist/*.whl)[$(EXTRAS)]"
-	@$(BIN)/python -m cyclonedx_py environment --pyproject pyproject.toml --output-reproducible -o dist/callboard.cdx.json build/sbom/bin/python
-	@ls dist/*.cdx.json
+	@version=$$(build/sbom/bin/callboard --version | cut -d ' ' -f 2); \
+	sed "s/^dynamic = .*/version = \"$$version\"/" pyproject.toml >build/sbom/pyproject.toml; \
+	$(BIN)/python -m cyclonedx_py environment --pyproject build/sbom/pyproject.toml --output-reproducible \
+	  -o "dist/callboard-$$version.cdx.json" build/sbom/bin/python
+	@ls dist
 
 clean: ## Remove .venv, caches and everything else that can be rebuilt.
 	@rm -rf $(VENV) build dist pipeline-demo *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

@@ -68,10 +68,16 @@ def built(source: Path, folder: Path, *options: str, **environ: str) -> Path:
 
 
 class Environment:
-    """A virtual environment without a pip of its own: the one of the tests installs into it. It needs an index."""
+    """A virtual environment without a pip of its own: the one of the tests installs into it. It needs an index.
+
+    Args:
+        folder: where it is, or is made.
+        python: the interpreter that makes it.
+    """
 
     def __init__(self, folder: Path, python: str = sys.executable) -> None:
-        ended([python, "-m", "venv", "--without-pip", str(folder)], folder.parent)
+        if not folder.exists():
+            ended([python, "-m", "venv", "--without-pip", str(folder)], folder.parent)
         self.folder = folder
         self.python = str(folder / "bin" / "python")
         self._started: list[subprocess.Popen[str]] = []
