@@ -33,8 +33,8 @@ def interpreter(version: str) -> str:
     named = os.environ.get(FOLDERS, "").split(os.pathsep) + os.environ.get("PATH", "").split(os.pathsep)
     for folder in (*filter(None, named), *sorted(PYENV.glob(f"{version}.*/bin"))):
         program = Path(folder) / f"python{version}"
-        if program.exists() and subprocess.run([program, "-c", "import venv"], capture_output=True).returncode == 0:
-            return str(program)
+        if program.exists() and not subprocess.run([program, "-c", ""], capture_output=True, check=False).returncode:
+            return str(program)  # a shim of pyenv may refuse to run
     return ""
 
 

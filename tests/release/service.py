@@ -1,6 +1,6 @@
 """What a service of its own has on the board: jobs, and accounts; it says which environment did the work.
 
-``service.py CENTS`` pays into the account of alice, and prints what she has then.
+``service.py CENTS`` pays into the account of alice, and says what she has then.
 """
 
 import asyncio
@@ -42,7 +42,7 @@ async def main(cents: int) -> None:
         done = await accounts.send("alice", Deposit(cents=cents))
         account = await accounts.get("alice", after=done.offset)
         assert account.state is not None
-        print(account.state.cents)
+        sys.stdout.write(f"{account.state.cents}\n")
 
 
 if __name__ == "__main__":

@@ -55,12 +55,13 @@ class Fleet(NamedTuple):
     folder: Path
     versions: dict[str, Environment]
 
-    def start(self, name: str, version: str) -> None:
-        """Start the subscriber and the worker of this name, by this version."""
-        its, denied = self.versions[version], f"for-{other_than(name)}"
-        its.start(self.folder, "run", "subscriber", "--into", f"out-{name}", name)
-        its.start(self.folder, "run", "worker", "service:jobs", "--deny", denied, "--member", f"worker-{name}")
-        until(lambda: self.states(version).get(name) == "idle")
+    def start(self, *version_of: str) -> None:
+        """Start the subscriber and the worker of each name, by these versions."""
+        for name, version in zip(SIDES, version_of, strict=True):
+            its, denied = self.versions[version], f"for-{other_than(name)}"
+            its.start(self.folder, "run", "subscriber", "--into", f"out-{name}", name)
+            its.start(self.folder, "run", "worker", "service:jobs", "--deny", denied, "--member", f"worker-{name}")
+        until(lambda: self.states(version_of[0]) == {"old": "idle", "new": "idle"})
 
     def migrate(self) -> None:
         """Only PostgreSQL needs it, and before any process of the new version."""
@@ -84,12 +85,9 @@ class Fleet(NamedTuple):
             assert (self.folder / f"out-{name}" / version / "page.html").read_text() == text
 
     def commands(self, version: str, name: str) -> None:
-        """This version commands a subscriber, which obeys."""
-        its = self.versions[version]
-        its.callboard(self.folder, "pause", name, "--reason", "by the other version")
-        assert self.states(version)[name] == "paused"
-        its.callboard(self.folder, "resume", name)
-        until(lambda: self.states(version)[name] == "idle")
+        """This version commands a subscriber, which obeys, or the command would fail."""
+        for command in ("pause", "resume"):
+            assert name in self.versions[version].callboard(self.folder, command, name)
 
     def adds_job(self, version: str, name: str) -> str:
         """This version adds a job for the worker of this name; the environment that has run it."""
@@ -134,8 +132,7 @@ def test_half_a_fleet_is_upgraded_then_all_of_it_and_all_goes_back(fleet: Fleet)
 
 def half_and_half(fleet: Fleet) -> None:
     """Each subscriber and worker has the version of its name."""
-    for name in SIDES:
-        fleet.start(name, name)
+    fleet.start("old", "new")
     for version in SIDES:
         fleet.ships(version, f"by the {version} version")
         assert fleet.states(version) == {"old": "idle", "new": "idle"}
@@ -150,8 +147,8 @@ def half_and_half(fleet: Fleet) -> None:
 def all_of_one_version(fleet: Fleet, version: str, paid: int) -> None:
     """All goes on where it was, whichever version has left it."""
     pages = [fleet.edited(name, other_than(version)) for name in SIDES]
+    fleet.start(version, version)
     for name in SIDES:
-        fleet.start(name, version)
         assert fleet.adds_job(version, name) == version
     fleet.ships(version, f"when all are of the {version} version")
     assert [page.read_text() for page in pages] == ["edited", "edited"]

@@ -4,14 +4,11 @@ Interpreters are looked for on the PATH, in pyenv, and in the folders of CALLBOA
 """
 
 import re
-import shutil
-import urllib.request
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from tests.release.environment import FOLDERS, ROOT, Environment, interpreter, until
+from tests.release.environment import FOLDERS, ROOT, Environment, interpreter
 
 VERSIONS = re.findall(r"Python :: (3\.\d+)", (ROOT / "pyproject.toml").read_text(encoding="utf-8"))
 
@@ -29,7 +26,7 @@ def greet(name: str) -> str:
 """
 
 CONSOLE = """
-import asyncio
+import asyncio, sys
 from callboard import Callboard
 from callboard.http_server import Server
 from callboard.web import board_app
@@ -40,7 +37,7 @@ async def main():
         await server.start()
         url = f"http://127.0.0.1:{server.port}"
         curl = "import urllib.request, sys; print(urllib.request.urlopen(sys.argv[1]).read().decode())"
-        asking = await asyncio.create_subprocess_exec(__import__("sys").executable, "-c", curl, url)
+        asking = await asyncio.create_subprocess_exec(sys.executable, "-c", curl, url)
         assert await asking.wait() == 0
         await server.stop()
 
