@@ -80,12 +80,12 @@ def test_what_people_are_told_is_told_to_programs_too(capsys: pytest.CaptureFixt
     with one_document(wanted=True):
         show_json([])
         say("one", "two")
-        tell("problem", "three")
+        tell("advice", "three")
     out, err = capsys.readouterr()
     [document] = documents(out)
     assert err == "one\ntwo\n"
     assert [(each["code"], each["message"]) for each in document["diagnostics"]] == [
-        ("note", "one"), ("note", "two"), ("problem", "three"),
+        ("note", "one"), ("note", "two"), ("advice", "three"),
     ]  # fmt: skip
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from callboard.board.envelope import Diagnostic, Envelope, told, written
+from callboard.board.envelope import Diagnostic, Envelope, enclosed, written
 from callboard.board.jobs.job import Job
 from callboard.board.page import AsOf, Page
 from callboard.board.views import BoardStatus
@@ -71,11 +71,19 @@ def test_what_is_nested_too_deep_is_refused():
 
 
 def test_a_view_tells_what_it_lacks():
-    assert list(told(Page(items=(), as_of=AsOf(1, 2), missing="the oldest"))) == [Diagnostic("missing", "the oldest")]
-    status = BoardStatus((), (), "the log is away", ("one", "two"))
-    assert [each.code for each in told(status)] == ["problem", "note", "note"]
-    assert list(told({"problem": "it is"})) == [Diagnostic("problem", "it is")]
-    assert list(told([1])) == list(told(None)) == []
+    page = enclosed(Page(items=(), as_of=AsOf(1, 2), missing="the oldest"))
+    assert (page.status, page.diagnostics) == ("ok", (Diagnostic("missing", "the oldest"),))
+    status = enclosed(BoardStatus((), (), "the log is away", ("one", "two")), beside=[Diagnostic("a", "b")])
+    assert [each.code for each in status.diagnostics] == ["problem", "note", "note", "a"]
+    assert enclosed([1]).diagnostics == enclosed(None).diagnostics == enclosed({"problem": ""}).diagnostics == ()
+
+
+def test_what_tells_of_a_problem_is_not_well():
+    assert enclosed(BoardStatus((), (), "the log is away")).status == "attention"
+    assert enclosed({"problem": "it is"}).status == "attention"
+    assert enclosed([], beside=[Diagnostic("problem", "it is")]).status == "attention"
+    assert enclosed({"problem": "it is"}, "error").status == "error"
+    assert enclosed([], beside=[Diagnostic("note", "it is")]).status == "ok"
 
 
 def test_the_envelope_has_its_fields_in_this_order():
