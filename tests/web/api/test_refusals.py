@@ -16,8 +16,6 @@ from hypothesis import strategies as st
 from starlette.applications import Starlette
 
 from callboard import Callboard
-from callboard.archive.files.manifest import Hole
-from callboard.board.archive.archiving import TopicState
 from callboard.board.envelope import Envelope, written
 from callboard.errors import LogUnavailable, NotAnswered, SchemaTooNew
 from callboard.messages.headers import new_record
@@ -56,7 +54,6 @@ def refused(answer: httpx.Response, status: int, code: str) -> str:
         ("/jobs/7/history", 404, "not_found", "there is no job 7"),
         ("/log/package/999999", 404, "offset_out_of_range", "offset 999999"),
         ("/log/package?from=999999", 404, "offset_out_of_range", "offset 999999"),
-        ("/archive", 404, "not_found", "no archive is configured"),
         ("/nothing", 404, "not_found", "openapi.json below /api/v1"),
         ("/", 404, "not_found", "openapi.json below /api/v1"),
         ("/status/", 404, "not_found", "openapi.json below /api/v1"),
@@ -282,10 +279,3 @@ def test_no_query_leads_to_a_server_error(tmp_path: Path):
 
     gather()
     asyncio.run(ask(found))
-
-
-def test_an_archive_that_lags_behind_gets_attention():
-    [read] = [each for each in READS if each.name == "archive_status"]
-    fine = TopicState("a", holes=(Hole(first=1, next=2),))
-    assert not read.attention([fine])
-    assert read.attention([fine, TopicState("b", problem="the log begins at 9; earlier records are lost")])
