@@ -14,17 +14,21 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from starlette.applications import Starlette
+from starlette.requests import Request
 
 from callboard import Callboard
 from callboard.board.envelope import Envelope, written
+from callboard.cli.console.serve import below
 from callboard.errors import LogUnavailable, NotAnswered, SchemaTooNew
 from callboard.messages.headers import new_record
 from callboard.messages.jobs.job_messages import JobsAddedMessage
 from callboard.messages.topics import job_topic
+from callboard.web import User
 from callboard.web.api import routes
 from callboard.web.api.parameters import Parameter
 from callboard.web.api.reads.table import FOLLOWS, READS
 from callboard.web.api.routes import api_routes
+from callboard.web.app import board_app, watched
 from tests.web.api.conftest import Served
 
 
@@ -279,3 +283,24 @@ def test_no_query_leads_to_a_server_error(tmp_path: Path):
 
     gather()
     asyncio.run(ask(found))
+
+
+def test_only_those_who_are_signed_in_are_answered_also_below_another_path():
+    def user_of(request: Request) -> User | None:
+        return User("vera", "viewer") if "vera" in request.headers else None
+
+    async def ask() -> list[httpx.Response]:
+        async with Callboard("memory:") as board, watched(board):
+            transport = httpx.ASGITransport(below("/board", board_app(board, access=user_of)))
+            async with httpx.AsyncClient(transport=transport, base_url="http://localhost/board/api/v1") as client:
+                paths = ("/status", "/openapi.json", "/events", "/nothing")
+                return [
+                    *[await client.get(path) for path in paths],
+                    *[await client.get(path, headers={"vera": "1"}) for path in ("/status", "/openapi.json")],
+                ]
+
+    *strangers, status, document = asyncio.run(ask())
+    for answer in strangers:
+        assert "sign in" in refused(answer, 401, "unauthorized")
+    assert (status.status_code, status.json()["data"]["subscribers"]) == (200, [])
+    assert document.json()["servers"] == [{"url": "."}]
