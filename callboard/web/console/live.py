@@ -81,7 +81,7 @@ def live_updates(
     async def draw_once(request: Request, now: Snapshot) -> str:
         """The page as it is at this reading, from the first who asks."""
         asked = question(request, now)
-        key = request.url.path, request.url.query, asked.acts
+        key = request.scope["path"], request.scope["query_string"], asked.acts
         number, drawing = drawings.get(key, (-1, None))
         if drawing is None or number != now.number:
             drawing = asyncio.ensure_future(_drawing(page, asked, drawn))
@@ -91,6 +91,8 @@ def live_updates(
         return await asyncio.shield(drawing)
 
     async def answer(request: Request) -> Response:
+        if not page.is_live(request.query_params):
+            return Response("this page is not kept up to date", 404)
         if len(readers) >= READERS_MAX:
             return Response("too many pages are open", 503, {"Retry-After": "60"})
         seen, last, me = -1, "", object()
