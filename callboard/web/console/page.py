@@ -14,6 +14,9 @@ if TYPE_CHECKING:
 
 WHOLE_MAX = 1 << 62
 
+ANSWER_S = 5.0
+"""How long a page waits for an answer of the board."""
+
 
 @dataclass(frozen=True, slots=True)
 class Question:

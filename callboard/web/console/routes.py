@@ -14,7 +14,7 @@ from starlette.staticfiles import StaticFiles
 from callboard.door.rules import shown
 from callboard.errors import CallboardError, LogError, NotAnswered, RequestRefused
 from callboard.web.console.drawing import STATIC, draw, query
-from callboard.web.console.live import live_updates
+from callboard.web.console.live import Pace, live_updates
 from callboard.web.console.page import Page, Question, Shown
 from callboard.web.console.pages.table import PAGES
 from callboard.web.console.watch import Snapshot, Watch
@@ -39,7 +39,7 @@ NO_PAGE = Page("none", "/{path:path}", "Not found", _no_page, in_navigation=Fals
 
 def console_routes(board: "Callboard", watch: Watch, *, allow_actions: bool) -> list[BaseRoute]:
     """The routes of the console. The last one has every path that is left."""
-    readers: set[object] = set()
+    readers, pace = set[object](), Pace()
     searching = asyncio.Semaphore()
 
     def question(request: Request, now: Snapshot) -> Question:
@@ -68,7 +68,9 @@ def console_routes(board: "Callboard", watch: Watch, *, allow_actions: bool) -> 
 
     pages: list[BaseRoute] = [Route(page.path, answer(page), name=page.name) for page in PAGES]
     live: list[BaseRoute] = [
-        Route(f"/live{page.path}", live_updates(watch, page, question, drawn, readers)) for page in PAGES if page.live
+        Route(f"/live{page.path}", live_updates(watch, page, question, drawn, readers, pace))
+        for page in PAGES
+        if page.live
     ]
     static = Mount("/static", StaticFiles(directory=STATIC), name="static")
     return [*live, *pages, static, Route(NO_PAGE.path, answer(NO_PAGE))]
