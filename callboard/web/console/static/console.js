@@ -93,7 +93,9 @@
     if (event.detail.target === dialog && !dialog.open) dialog.showModal();
   });
   dialog.addEventListener("click", (event) => {
-    if (event.target.closest("[data-close]")) dialog.close();
+    if (!event.target.closest("[data-close]")) return;
+    event.preventDefault();
+    dialog.close();
   });
   dialog.addEventListener("close", () => dialog.replaceChildren());
 
