@@ -9,8 +9,8 @@ from typing import Any
 
 from playwright.async_api import Browser, BrowserContext, ConsoleMessage, Page, async_playwright
 
-WIDE, NARROW = (1440, 900), (375, 812)
-"""A desk and a phone."""
+WIDE, MIDDLE, NARROW = (1440, 900), (1024, 768), (375, 812)
+"""A desk, a tablet and a phone."""
 
 OPTIONS = ["--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage"]
 SERIOUS = ("serious", "critical")

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from callboard import Callboard
-from tests.browser.chromium import NARROW, WIDE, barriers, chromium, looking, too_wide
+from tests.browser.chromium import MIDDLE, NARROW, WIDE, barriers, chromium, looking, too_wide
 from tests.web.served import OPERATOR, run, served
 from tests.web.stage import HOSTILE, LONG, fleet_of, packages, staged
 
@@ -51,12 +51,12 @@ async def test_every_page_can_be_used_by_everybody(tmp_path, size, scheme):
         assert not complaints
 
 
-@pytest.mark.parametrize("size", [WIDE, NARROW], ids=["desk", "phone"])
+@pytest.mark.parametrize("size", [WIDE, MIDDLE, NARROW], ids=["desk", "tablet", "phone"])
 @run
 async def test_names_of_strangers_neither_run_nor_widen_a_page(tmp_path, size):
     async with Callboard(f"sqlite:///{tmp_path / 'board.db'}") as board:
         await packages(board, 3, publisher=HOSTILE, path="/" + HOSTILE + "{}" + "x" * 3000)
-        await fleet_of(board, [HOSTILE, LONG, "w" * 100], reason=LONG * 9, offset=1, repository="/" + LONG)
+        await fleet_of(board, [HOSTILE, LONG, "w" * 100], reason=LONG * 9, offset=1, host=LONG)
         async with (
             served(board) as address, chromium() as browser, looking(browser, address, size) as looker,
         ):  # fmt: skip
