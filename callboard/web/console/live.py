@@ -22,7 +22,7 @@ QUIET_S = 15.0
 SEND_S = 20.0
 """A reader that takes nothing for this long is let go; its browser connects again when it reads."""
 
-CORE_SHARE = 0.15
+CORE_SHARE = 0.1
 """How much of a core drawings may take. With many different pages open, each is drawn less often than it is read."""
 
 COST_S_MAX = 0.2
@@ -106,8 +106,9 @@ def live_updates(
         await pace.turn(cost_s)
         before_s = time.thread_time()
         _, content = await drawn(page, asked)
+        piece = f"event: page\ndata: {json.dumps(content)}\n\n"
         cost_s = min(time.thread_time() - before_s, COST_S_MAX)
-        return f"event: page\ndata: {json.dumps(content)}\n\n"
+        return piece
 
     async def draw_once(request: Request, now: Snapshot) -> str:
         """The page as it is at this reading, from the first who asks."""

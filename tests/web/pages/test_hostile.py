@@ -29,9 +29,9 @@ def is_whole(page: str) -> bool:
     )
 
 
-async def crawled(reads: Reader, *allowed: int) -> dict[str, str]:
+async def crawled(reads: Reader, *allowed: int, first: str = "/") -> dict[str, str]:
     """All pages that links lead to from the first one."""
-    found, left = dict[str, str](), ["/"]
+    found, left = dict[str, str](), [first]
     while left and len(found) < PAGES_MAX:
         at = left.pop(0)
         answer = await reads.client.get(at)
@@ -39,17 +39,22 @@ async def crawled(reads: Reader, *allowed: int) -> dict[str, str]:
         found[at] = answer.text
         links = map(html.unescape, LINK.findall(answer.text))
         paths = (str(answer.url.join(each).raw_path, "ascii") for each in links)
-        new = (each for each in dict.fromkeys(paths) if not each.startswith("/static"))
+        new = (each for each in dict.fromkeys(paths) if "/static/" not in each)
         left += [each for each in new if each not in (*found, *left)]
     return found
 
 
+@pytest.mark.parametrize("at", ["", "/ops"], ids=["alone", "mounted"])
 @run
-async def test_every_link_leads_to_a_page(tmp_path):
-    async with staged(tmp_path) as board, reader(board) as reads:
-        pages = await crawled(reads)
-        assert {"/errors", "/log", "/paths", "/subscribers/stuck", "/packages/2"} <= pages.keys()
-        assert all(map(is_whole, pages.values()))
+async def test_every_link_leads_to_a_page(tmp_path, at):
+    async with staged(tmp_path) as board, reader(board, at=at) as reads:
+        pages = await crawled(reads, first=f"{at}/")
+        wanted = ("/errors", "/log", "/paths", "/subscribers/stuck", "/packages/2")
+        assert {at + each for each in wanted} <= pages.keys()
+        assert all(each.startswith(f"{at}/") for each in pages)
+        assert all(is_whole(page.replace(f"{at}/static", "/static")) for page in pages.values())
+        live = [html.unescape(each) for page in pages.values() for each in re.findall(r'data-live="([^"]*)"', page)]
+        assert all(each.startswith(f"{at}/live/") for each in live)
 
 
 @pytest.fixture

@@ -34,7 +34,7 @@ SORTS: Mapping[str, Callable[[SubscriberStatus], Any]] = {
 
 async def fleet(asked: Question) -> Shown:
     """Counts, then the subscribers that were asked for, of which those in trouble come first with what helps."""
-    status = asked.now.status
+    status = asked.reading.status
     wanted, state = asked.text("q"), asked.choice("state", (NEEDS, *STATES))
     sort, publisher = asked.choice("sort", SORTS, NEEDS), asked.text("publisher")
     if publisher and publisher not in (known := {each.name for each in status.publishers}):

@@ -29,7 +29,7 @@ async def subscriber(asked: Question) -> Shown:
 
 def subscriber_row(asked: Question, name: str) -> SubscriberStatus:
     """The status of the subscriber. Raises ``RequestRefused`` for one that is not known."""
-    known = {row.name: row for row in asked.now.status.subscribers}
+    known = {row.name: row for row in asked.reading.status.subscribers}
     if name not in known:
         raise unknown("subscriber", name, known)
     return known[name]
