@@ -56,11 +56,10 @@ def console_routes(board: "Callboard", watch: Watch, *, allow_actions: bool) -> 
         async def whole(request: Request) -> Response:
             asked = question(request, await watch.now())
             status, content = await drawn(page, asked)
-            path = quote(request.scope["path"].removeprefix(asked.base))
-            live = f"{asked.base}/live{path}{query(dict(asked.query))}"
+            here = quote(request.scope["path"].removeprefix(asked.base)) + query(dict(asked.query))
+            live = f"{asked.base}/live{here}" if page.is_live(asked.query) else ""
             title = " ".join((page.title, *map(str, asked.path.values())))
             frame = {"title": title, "page": page, "pages": PAGES, "base": asked.base, "user": asked.user}
-            live = live if page.is_live(asked.query) else ""
             return HTMLResponse(draw("layout.html", content=content, live=live, **frame), status)
 
         return whole

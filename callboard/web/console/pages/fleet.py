@@ -16,7 +16,7 @@ ROWS = 100
 STATES = tuple(dict.fromkeys(each.name.lower() for each in (*State, *Liveness) if each is not Liveness.LIVE))
 
 NEEDS = "needs"
-"""The order in which those that need somebody come first, and the filter for them alone."""
+"""The order in which those that need an operator come first, and the filter for them alone."""
 
 SORTS: Mapping[str, Callable[[SubscriberStatus], Any]] = {
     NEEDS: lambda row: (not row.needs, not row.troubles, -row.lag_packages),
