@@ -18,11 +18,8 @@ from callboard.http_server import Server
 from callboard.web import User
 from callboard.web.console.routes import console_routes
 from callboard.web.console.watch import Watch
+from callboard.web.signin.headers import POLICY
 
-POLICY = (
-    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; "
-    "form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
-)
 OPERATOR = User("olga", "operator")
 READ_S = 0.05
 DEADLINE_S = 30.0
