@@ -17,7 +17,7 @@ FORBIDDEN = {
     "the board stands on its rooms, these on its context, and that on what connects it":
         ("callboard.board.connect.user", "callboard.board.context"),
     "commands stand on their options, and these on the terminal":
-        ("callboard.cli.terminal.moments", "callboard.cli.options"),
+        ("callboard.cli.terminal.screen", "callboard.cli.options"),
     "the engine of simulations knows neither what it simulates nor the bugs planted in it":
         ("callboard.testing.simulation.engine.shrink", "callboard.testing.simulation.distribution.run"),
     "only the codec knows the generated code": ("callboard.messages.bounds", "callboard.messages._pb.record_pb2"),
