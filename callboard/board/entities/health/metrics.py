@@ -2,27 +2,28 @@
 
 from collections.abc import Callable, Iterator, Sequence
 
+from prometheus_client.core import Metric
+
 from callboard.board.context import BoardContext
 from callboard.board.entities.health.fold_report import SILENT, STOPPED, FoldReport, folds
-from callboard.board.read.status.metrics import family
+from callboard.board.read.status.families import family
 
 KEEPERS = ("entities", "process")
 
 
-async def fold_metrics(board: BoardContext) -> str:
+async def fold_metrics(board: BoardContext) -> list[Metric]:
     """The metrics of folds; none if none runs."""
-    return "".join(f"{line}\n" for line in _lines(await folds(board)))
+    return list(_folds(await folds(board)))
 
 
-def _lines(rows: Sequence[FoldReport]) -> Iterator[str]:
+def _folds(rows: Sequence[FoldReport]) -> Iterator[Metric]:
     for name, text, kinds, value in _METRICS:
-        most: dict[tuple[str, str, str], int] = {}
+        most: dict[tuple[str, ...], int] = {}
         for row in rows:
             if not kinds or row.kind in kinds:
                 key = row.kind, row.name, row.instance
                 most[key] = max(most.get(key, 0), value(row))
-        samples = [({"kind": key[0], "name": key[1], "instance": key[2]}, float(each)) for key, each in most.items()]
-        yield from family(name, "gauge", text, samples)
+        yield from family(name, text, ("kind", "name", "instance"), most.items())
 
 
 _METRICS: tuple[tuple[str, str, tuple[str, ...], Callable[[FoldReport], int]], ...] = (
