@@ -32,7 +32,7 @@ ROWS_MAX = 2000
 """Limit of subscribers and of publishers with metrics, forty and more each: any process can announce thousands, and
 Prometheus keeps them for weeks. Those that others wait for come first."""
 
-WHO = ("subscriber",)
+WHO, BY_STATUS = ("subscriber",), ("subscriber", "status")
 
 Counted = Mapping[str, int | Histogram]
 
@@ -63,7 +63,8 @@ def board_metrics(
     rows = sorted(status.subscribers, key=lambda row: not row.counts)
     rows, left_out = rows[:ROWS_MAX], {row.name for row in rows[ROWS_MAX:]}
     yield from build_info()
-    yield from subscriber_metrics(rows, [said for said in announced if said.subscriber not in left_out])
+    yield from announced_metrics(rows, [said for said in announced if said.subscriber not in left_out])
+    yield from _seen_metrics(rows)
     yield from _publishers(status.publishers[:ROWS_MAX])
     yield from single("subscribers_left_out", "Subscribers without figures here.", len(left_out))
     yield from single("publishers_left_out", "Publishers without figures here.", len(status.publishers[ROWS_MAX:]))
@@ -83,37 +84,47 @@ def build_info() -> Iterator[Metric]:
     yield InfoMetricFamily("callboard_build", "The version of callboard.", {"version": __version__})
 
 
-def subscriber_metrics(rows: Sequence[SubscriberStatus], announced: Iterable[DiscoveryMessage]) -> Iterator[Metric]:
-    """What subscribers do, how far they are, and how long that takes."""
-    known = [row for row in rows if row.lag_packages >= 0 and not row.uncounted]
-    for name, text, of, field in (
-        ("lag_packages", "Packages in the queue.", known, "lag_packages"),
-        ("lag_bytes", "Bytes to fetch for it.", known, "lag_bytes"),
-        ("lag_seconds", "Age of the oldest queued package.", known, "lag_s"),
-        ("offset", "The last processed offset.", rows, "offset"),
-        ("attempts", "Attempts at the head of the queue.", rows, "attempts"),
-        ("importing_seconds", "Duration of the import at the head, 0 for none.", rows, "importing_s"),
-        ("seen_seconds", "Since its last announcement.", rows, "seen_s"),
-        ("ready", "1 once it is ready to serve.", rows, "ready"),
-        ("needs", "1 while an operator has to act; callboard doctor says how.", rows, "needs"),
-    ):
-        samples = [((row.name,), getattr(row, field)) for row in of]
-        yield from family(f"subscriber_{name}", text, WHO, samples)
-    for name, text, field, all_states in (
-        ("state", "What it does.", "state", STATES),
-        ("liveness", "Whether it is heard of.", "liveness", LIVENESS),
-        ("queue", "State of its queue.", "queue", QUEUE_STATES),
-    ):
-        now = map(attrgetter("name", field), rows)
-        yield from states(f"subscriber_{name}", text, "subscriber", all_states, now)
-    by_status = (*WHO, "status")
-    yield from family("subscriber_errors", "Packages in the error queue.", by_status, _by_status(rows, _errors))
-    yield from family("subscriber_packages_total", "What became of packages.", by_status, _by_status(rows, _packages))
-    announced = list(announced)
+def announced_metrics(rows: Sequence[SubscriberStatus], announced: Sequence[DiscoveryMessage]) -> Iterator[Metric]:
+    """What subscribers say of themselves: what they do, where they are, and how long that takes."""
+    yield from _figures(rows, (
+        ("offset", "The last processed offset.", "offset"),
+        ("attempts", "Attempts at the head of the queue.", "attempts"),
+        ("importing_seconds", "Duration of the import at the head, 0 for none.", "importing_s"),
+        ("ready", "1 once it is ready to serve.", "ready"),
+    ))  # fmt: skip
+    yield from _states(rows, "state", "What it does.", STATES)
+    yield from family("subscriber_packages_total", "What became of packages.", BY_STATUS, _by_status(rows, _packages))
     imports = [((said.subscriber,), said.imports) for said in announced]
     yield from histograms("subscriber_import_duration_seconds", "Of imports that succeeded.", WHO, imports)
     latencies = [((said.subscriber,), said.latencies) for said in announced]
     yield from histograms("subscriber_latency_seconds", "From a package's append to its import.", WHO, latencies)
+
+
+def _seen_metrics(rows: Sequence[SubscriberStatus]) -> Iterator[Metric]:
+    """What only a look at the whole board tells."""
+    known = [row for row in rows if row.lag_packages >= 0 and not row.uncounted]
+    yield from _figures(known, (
+        ("lag_packages", "Packages in the queue.", "lag_packages"),
+        ("lag_bytes", "Bytes to fetch for it.", "lag_bytes"),
+        ("lag_seconds", "Age of the oldest queued package.", "lag_s"),
+    ))  # fmt: skip
+    yield from _figures(rows, (
+        ("seen_seconds", "Since its last announcement.", "seen_s"),
+        ("needs", "1 while an operator has to act; callboard doctor says how.", "needs"),
+    ))  # fmt: skip
+    yield from _states(rows, "liveness", "Whether it is heard of.", LIVENESS)
+    yield from _states(rows, "queue", "State of its queue.", QUEUE_STATES)
+    yield from family("subscriber_errors", "Packages in the error queue.", BY_STATUS, _by_status(rows, _errors))
+
+
+def _figures(rows: Sequence[SubscriberStatus], wanted: Iterable[tuple[str, str, str]]) -> Iterator[Metric]:
+    """The families of these names, texts and fields."""
+    for name, text, field in wanted:
+        yield from family(f"subscriber_{name}", text, WHO, [((row.name,), getattr(row, field)) for row in rows])
+
+
+def _states(rows: Sequence[SubscriberStatus], field: str, text: str, known: Sequence[str]) -> Iterator[Metric]:
+    return states(f"subscriber_{field}", text, "subscriber", known, map(attrgetter("name", field), rows))
 
 
 def _errors(row: SubscriberStatus) -> Mapping[str, int]:
