@@ -27,12 +27,12 @@ def _folds(rows: Sequence[FoldReport]) -> Iterator[Metric]:
 
 
 _METRICS: tuple[tuple[str, str, tuple[str, ...], Callable[[FoldReport], int]], ...] = (
-    ("fold_behind", "Offsets that it has not read, on all its topics.", (), lambda row: row.behind_all),
-    ("fold_stopped", "1 while it is stopped, or silent.", (), lambda row: row.state in {STOPPED, SILENT}),
+    ("fold_behind", "Offsets that the fold has not read, on all its topics.", (), lambda row: row.behind_all),
+    ("fold_stopped", "1 while the fold is stopped, or silent.", (), lambda row: row.state in {STOPPED, SILENT}),
     ("entities_held", "Entities in memory.", KEEPERS, lambda row: row.held),
     ("entities_unreadable", "Entities in memory whose state is not known.", KEEPERS, lambda row: row.unreadable),
     ("processes_active", "Processes with something to do.", ("process",), lambda row: row.active),
-    ("reaction_refused", "Commands refused since it started.", ("reaction",), lambda row: row.refused),
+    ("reaction_refused", "Commands refused since the reaction started.", ("reaction",), lambda row: row.refused),
 )
 """Names, texts, kinds of folds (all if none is named), and values. Of several processes on one host, the highest value
 counts: a sample cannot be there twice."""

@@ -32,23 +32,23 @@ def _jobs(reading: JobReading, workers: Sequence[WorkerState], now_ms: int) -> I
     text = "Jobs now; queued includes parked, which no worker runs."
     yield from family("jobs", text, ("queue", "state"), now)
     oldest = [((each.name,), ages.get(each.name, 0.0)) for each in queues]
-    yield from family("jobs_oldest_seconds", "How long the oldest has been waiting that could run.", labels, oldest)
+    yield from family("jobs_oldest_seconds", "How long the oldest job has been waiting that could run.", labels, oldest)
     suspended = [((each.name,), each.suspended) for each in queues]
     yield from family("jobs_suspended", "1 while the queue starts no jobs.", labels, suspended)
     known = [(each.name, reading.jobs.tallies.together(topics[each.name])) for each in queues if each.topics]
     ended = [((name, state.name.lower()), getattr(its, state.name.lower())) for name, its in known for state in ENDED]
     yield from family("jobs_ended_total", "Jobs that have ended, since the first one.", ("queue", "state"), ended)
     for name, text, field, unit in (
-        ("failed", "Attempts that have failed.", "failed", 1),
+        ("failed", "Attempts at jobs that have failed.", "failed", 1),
         ("started", "Jobs that have begun.", "started", 1),
-        ("waited_seconds", "What these had waited together.", "waited_ms", 1000),
-        ("ran_seconds", "What those ran that succeeded.", "ran_ms", 1000),
+        ("waited_seconds", "How long the jobs had waited that have begun, together.", "waited_ms", 1000),
+        ("ran_seconds", "How long the jobs ran that succeeded, together.", "ran_ms", 1000),
     ):
         samples = [((queue,), getattr(its, field) / unit) for queue, its in known]
         yield from family(f"jobs_{name}_total", text, labels, samples)
     for name, text, value in (
         ("workers", "Workers that are live.", len(workers)),
-        ("slots", "Jobs that they run at a time.", sum(each.slots for each in workers)),
+        ("slots", "Jobs that the live workers run at a time.", sum(each.slots for each in workers)),
         ("dispatchers", "1 if a worker leases jobs to all.", sum(each.dispatches for each in workers)),
         ("schedules", "Schedules that are set.", len(reading.jobs.schedules)),
     ):

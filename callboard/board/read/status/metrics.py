@@ -32,6 +32,19 @@ ROWS_MAX = 2000
 """Limit of subscribers and of publishers with metrics, forty and more each: any process can announce thousands, and
 Prometheus keeps them for weeks. Those that others wait for come first."""
 
+COUNTED = {
+    "package_append_duration_seconds": "Of appends to the log, of one package or several, with their retries.",
+    "package_build_duration_seconds": "Of building a package and storing its content.",
+    "package_size_bytes_total": "Bytes that a subscriber fetches for the packages appended.",
+    "queue_cache_entries": "Packages that are in memory.",
+    "queue_cache_fetches_total": "Reads of older packages from the log.",
+    "requests_accepted_total": "Requests that became packages.",
+    "requests_dropped_total": "Refused requests that had nothing to ship.",
+    "requests_refused_total": "Requests that were refused.",
+    "requests_throttled_total": "Accepted requests that were delayed by a backlog.",
+}
+"""What the actors of a publisher count, from their start."""
+
 WHO, BY_STATUS = ("subscriber",), ("subscriber", "status")
 
 Counted = Mapping[str, int | Histogram]
@@ -87,15 +100,21 @@ def build_info() -> Iterator[Metric]:
 def announced_metrics(rows: Sequence[SubscriberStatus], announced: Sequence[DiscoveryMessage]) -> Iterator[Metric]:
     """What subscribers say of themselves: what they do, where they are, and how long that takes."""
     yield from _figures(rows, (
-        ("offset", "The last processed offset.", "offset"),
+        ("offset", "The last processed offset of the package topic.", "offset"),
         ("attempts", "Attempts at the head of the queue.", "attempts"),
         ("importing_seconds", "Duration of the import at the head, 0 for none.", "importing_s"),
-        ("ready", "1 once it is ready to serve.", "ready"),
+        ("ready", "1 once the subscriber is ready to serve.", "ready"),
     ))  # fmt: skip
-    yield from _states(rows, "state", "What it does.", STATES)
-    yield from family("subscriber_packages_total", "What became of packages.", BY_STATUS, _by_status(rows, _packages))
+    yield from _states(rows, "state", "What the subscriber does: 1 for the present state.", STATES)
+    yield from family(
+        "subscriber_packages_total",
+        "What became of packages at the subscriber.",
+        BY_STATUS,
+        _by_status(rows, _packages),
+    )
     imports = [((said.subscriber,), said.imports) for said in announced]
-    yield from histograms("subscriber_import_duration_seconds", "Of imports that succeeded.", WHO, imports)
+    text = "Of imports that succeeded; a batch of packages is one import."
+    yield from histograms("subscriber_import_duration_seconds", text, WHO, imports)
     latencies = [((said.subscriber,), said.latencies) for said in announced]
     yield from histograms("subscriber_latency_seconds", "From a package's append to its import.", WHO, latencies)
 
@@ -105,15 +124,15 @@ def _seen_metrics(rows: Sequence[SubscriberStatus]) -> Iterator[Metric]:
     known = [row for row in rows if row.lag_packages >= 0 and not row.uncounted]
     yield from _figures(known, (
         ("lag_packages", "Packages in the queue.", "lag_packages"),
-        ("lag_bytes", "Bytes to fetch for it.", "lag_bytes"),
+        ("lag_bytes", "Bytes to fetch for the queue.", "lag_bytes"),
         ("lag_seconds", "Age of the oldest queued package.", "lag_s"),
     ))  # fmt: skip
     yield from _figures(rows, (
-        ("seen_seconds", "Since its last announcement.", "seen_s"),
+        ("seen_seconds", "Since the last announcement.", "seen_s"),
         ("needs", "1 while an operator has to act; callboard doctor says how.", "needs"),
     ))  # fmt: skip
-    yield from _states(rows, "liveness", "Whether it is heard of.", LIVENESS)
-    yield from _states(rows, "queue", "State of its queue.", QUEUE_STATES)
+    yield from _states(rows, "liveness", "Whether the subscriber is heard of: 1 for what is so.", LIVENESS)
+    yield from _states(rows, "queue", "State of the queue: 1 for the present one.", QUEUE_STATES)
     yield from family("subscriber_errors", "Packages in the error queue.", BY_STATUS, _by_status(rows, _errors))
 
 
@@ -152,12 +171,24 @@ def _publishers(publishers: Sequence[PublisherStatus]) -> Iterator[Metric]:
         return family(name, text, ("publisher", "cohort"), samples)
 
     now = map(attrgetter("name", "state"), publishers)
-    yield from states("publisher_state", "Worst state of its queues.", "publisher", QUEUE_STATES, now)
+    yield from states(
+        "publisher_state",
+        "Worst state of the publisher's queues: 1 for the present one.",
+        "publisher",
+        QUEUE_STATES,
+        now,
+    )
     needs = [((each.name,), each.needs) for each in publishers]
     yield from family("publisher_needs", "1 while an operator has to act.", ("publisher",), needs)
     yield from gauge("cohort_packages", "Packages that the slowest lacks.", ((each, each.size) for each in known))
-    yield from gauge("cohort_bytes", "Bytes to fetch for these.", ((each, each.length) for each in known))
-    yield from gauge("cohort_seconds", "Age of the oldest of these.", ((each, each.oldest_s) for each in known))
+    yield from gauge(
+        "cohort_bytes",
+        "Bytes to fetch for the packages that the slowest lacks.",
+        ((each, each.length) for each in known),
+    )
+    yield from gauge(
+        "cohort_seconds", "Age of the oldest package that the slowest lacks.", ((each, each.oldest_s) for each in known)
+    )
     yield from gauge("cohort_members", "Subscribers that count.", ((each, each.members) for each in queues))
 
 
@@ -172,13 +203,15 @@ def topic_metrics(bounds: Mapping[str, Bounds]) -> Iterator[Metric]:
 def _cluster(found: ClusterReport) -> Iterator[Metric]:
     """Labels are instances, which survive restarts, of at most a thousand members."""
     conditions = [((each,), each == found.condition) for each in CONDITIONS]
-    yield from family("cluster_condition", "State of the cluster and its view.", ("state",), conditions)
+    yield from family(
+        "cluster_condition", "State of the cluster and its view: 1 for the present one.", ("state",), conditions
+    )
     for name, text, value in (
         ("members", "Members of the cluster.", len(found.members)),
-        ("epoch", "The epoch of its view.", found.epoch),
+        ("epoch", "The epoch of the cluster's view.", found.epoch),
         ("frozen", "1 while no member is evicted, except by command.", found.frozen),
-        ("unsettled_seconds", "How long its view has been waiting for acknowledgements.", found.unsettled_s),
-        ("barrier_seconds", "How long the last settled view waited for them, -1 if unknown.", found.barrier_s),
+        ("unsettled_seconds", "How long the view has been waiting for acknowledgements.", found.unsettled_s),
+        ("barrier_seconds", "How long the last settled view waited for all, -1 if unknown.", found.barrier_s),
         ("last_record_seconds", "Age of the newest record of the cluster.", found.last_record_s),
         ("evictions_total", "Members evicted, as far as read here.", found.evictions),
         ("rejoins_total", "Joins of former members, as far as read here.", found.rejoins),
@@ -188,9 +221,9 @@ def _cluster(found: ClusterReport) -> Iterator[Metric]:
     refused = [((reason,), count) for reason, count in found.refused.items()]
     yield from family("cluster_refused_total", "Refused records, as far as read here.", ("reason",), refused)
     for name, text, values in (
-        ("lag_seconds", "Age of what it had not read at its renewal.",
+        ("lag_seconds", "Age of what the member had not read when it renewed.",
          [((each.instance,), each.lag_s) for each in found.members if each.lag_s >= 0]),
-        ("lease_left_seconds", "Until others may evict it.",
+        ("lease_left_seconds", "Until others may evict the member.",
          [((each.instance,), each.lease_left_s) for each in found.members]),
         ("leader", "1 for the leader.", [((each.instance,), each.is_leader) for each in found.members]),
     ):  # fmt: skip
@@ -199,19 +232,20 @@ def _cluster(found: ClusterReport) -> Iterator[Metric]:
 
 def _listeners(listeners: Sequence[ListenerState]) -> Iterator[Metric]:
     for name, text, field in (
-        ("behind", "Offsets that it is behind the newest event.", "behind"),
-        ("oldest_seconds", "Age of the oldest event not handled.", "oldest_s"),
-        ("attempts", "Failed attempts at the next event.", "attempts"),
-        ("given_up_total", "Events that it gave up.", "given_up"),
-        ("lost_total", "Offsets trimmed before it handled them.", "lost"),
+        ("behind", "Offsets that the listener is behind the newest event.", "behind"),
+        ("oldest_seconds", "Age of the oldest event that the listener has not handled.", "oldest_s"),
+        ("attempts", "Failed attempts at the listener's next event.", "attempts"),
+        ("given_up_total", "Events that the listener gave up.", "given_up"),
+        ("lost_total", "Offsets trimmed before the listener handled them.", "lost"),
     ):
         samples = [((its.name,), getattr(its, field)) for its in listeners]
         yield from family(f"listener_{name}", text, ("listener",), samples)
 
 
 def _counted(counted: Mapping[str, Counted]) -> Iterator[Metric]:
-    text, labels = "Of the publisher in this process, since it started.", ("publisher",)
+    labels = ("publisher",)
     for name in sorted({name for each in counted.values() for name in each}):
+        text = COUNTED.get(name, "Of the publisher in this process, since it started.")
         found = [((publisher,), each[name]) for publisher, each in counted.items() if name in each]
         durations = [(values, value) for values, value in found if isinstance(value, Histogram)]
         yield from histograms(name, text, labels, durations)
