@@ -29,7 +29,8 @@ FORBIDDEN = {
     "only the blob store on S3, and the server for its tests, knows its client":
         ("callboard.backends.blob_store", "botocore.exceptions"),
     "only the archive and the pipeline know Arrow": ("callboard.content.survey", "pyarrow.parquet"),
-    "only connectors know HTTP and encryption": ("callboard.board.views", "httpx"),
+    "only connectors know encryption and call others over HTTP": ("callboard.board.views", "httpx"),
+    "only connectors and the console serve HTTP": ("callboard.board.views", "starlette.routing"),
     "only the pipeline knows Spark and its tables": ("callboard.archive.reader", "pyspark.sql"),
     "only the command line knows the terminal": ("callboard.board.views", "rich.text"),
 }  # fmt: skip
