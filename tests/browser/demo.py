@@ -76,7 +76,7 @@ async def look(address: str, figures: Path) -> list[str]:
     async with chromium() as browser:
         async with looking(browser, address) as first:
             page = await first.opens("/")
-            await page.locator(".publishers a, td:has-text('persisted')").first.wait_for(timeout=SETTLED_S * 1000)
+            await page.locator("#p-demo").wait_for(timeout=SETTLED_S * 1000)
         for size, kind in ((WIDE, ""), (NARROW, "-phone")):
             async with looking(browser, address, size) as looker:
                 for name, path in PAGES.items():
