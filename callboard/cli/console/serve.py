@@ -69,7 +69,7 @@ async def _serve(options: BoardOptions, loaded: Loaded) -> None:
     from callboard.web.app import board_app, watched
 
     section = loaded.config.console
-    host, port = listening(section.listen, "listen", port_min=0)
+    host, port = listening(section.listen, "listen", any_port=True)
     access, context = access_of(section), tls(section)
     demand_safety(host, access, is_tls=context is not None)
     configure_service_logging(options, loaded.config)
