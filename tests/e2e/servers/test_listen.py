@@ -49,7 +49,7 @@ def test_publisher_and_subscriber_tell_how_they_are(terminal: Terminal, runtime:
     its, others = free_port(), free_port()
     publisher = terminal.start("run", "publisher", "main", "--listen", str(its), said="publisher.txt")
     edge = terminal.start(
-        "run", "subscriber", "edge-1", "--into", "./out", "--listen", f"localhost:{others}", said="edge.txt"
+        "run", "subscriber", "edge-1", "--into", "./out", "--listen", f"127.0.0.1:{others}", said="edge.txt"
     )
     until(publisher, lambda: answer(its, "/readyz")[0] == 200)
     until(edge, lambda: answer(others, "/readyz")[0] == 200)
@@ -85,8 +85,8 @@ def test_a_worker_is_ready_as_a_member_that_takes_jobs(terminal: Terminal) -> No
 
 @pytest.mark.parametrize(
     "where",
-    ["x", "65536", "-1", "1e3", "9100x", "٩١٠٠", ":9100", "0.0.0.0:", "a b:9100", "http://0.0.0.0:9100", "[::1:9100",
-     "::1:9100", "host:0", "9" * 5000, "\u202e:9100", "user@host:1"],
+    ["", "x", "65536", "-1", "1e3", "9100x", "٩١٠٠", ":9100", "0.0.0.0:", "a b:9100", "http://0.0.0.0:9100",
+     "[::1:9100", "::1:9100", "host:0", "9" * 5000, "\u202e:9100", "user@host:1"],
 )  # fmt: skip
 def test_a_wrong_address_is_refused_before_anything_starts(newcomer: Terminal, where: str) -> None:
     for words in (("publisher", "main"), ("subscriber", "edge-1", "--into", "./out"), ("worker", "shop:jobs")):
