@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Concatenate, ParamSpec
 
 import typer
 
+from callboard.cli.terminal.document import one_document
+
 if TYPE_CHECKING:  # each command imports this module, also for its help
     from callboard.config import Loaded, Value
 
@@ -103,9 +105,10 @@ def with_board_options(command: Callable[Concatenate[BoardOptions, P], None]) ->
     shared = list(inspect.signature(board_options).parameters.values())
 
     def call(**said: Any) -> None:
-        _demand_paths(said.values())
-        options = board_options(**{parameter.name: said.pop(parameter.name) for parameter in shared})
-        command(options, **said)  # type: ignore[call-arg]  # Typer passes what the signature below says
+        with one_document(wanted=bool(said.get("json"))):
+            _demand_paths(said.values())
+            options = board_options(**{parameter.name: said.pop(parameter.name) for parameter in shared})
+            command(options, **said)  # type: ignore[call-arg]  # Typer passes what the signature below says
 
     parameters = [parameter.replace(kind=parameter.KEYWORD_ONLY) for parameter in (*own, *shared)]
     call.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]

@@ -17,8 +17,9 @@ except ImportError as missing:
         f"what callboard serves over HTTP needs {missing.name}; run: pip install 'callboard[web]'"
     ) from missing
 
-from callboard.web.app import board_app
+from callboard.web.app import board_app, board_lifespan
 from callboard.web.endpoints.app import health_app
+from callboard.web.signin.access import Access, Provider
 from callboard.web.user import Role, User
 
-__all__ = ["Role", "User", "board_app", "health_app"]
+__all__ = ["Access", "Provider", "Role", "User", "board_app", "board_lifespan", "health_app"]

@@ -12,9 +12,9 @@ from typing import Any
 import pytest
 import typer
 import yaml
+from tests.unit.documents.test_deployment import understood
 
 from tests.prometheus.everything import everything, exposed_by
-from tests.unit.documents.test_deployment import understood
 
 ROOT = Path(__file__).resolve().parents[2]
 DASHBOARD: dict[str, Any] = json.loads((ROOT / "deploy" / "grafana" / "callboard.json").read_text(encoding="utf-8"))

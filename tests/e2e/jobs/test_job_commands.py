@@ -1,6 +1,5 @@
 """Jobs at the command line: added, run by a worker, looked at and commanded, and as they are mistyped."""
 
-import json
 import signal
 import subprocess
 import time
@@ -139,8 +138,7 @@ def test_a_worker_runs_jobs_and_lets_those_that_run_end_when_it_is_stopped(shop:
     worker = start(shop, "--slots", "2", "--listen", str(port))
     sent = shop.out("jobs", "add", "mail/send", '{"to": "ann"}', "--wait", "60")
     assert 'result: "sent to ann"' in sent
-    refused = shop.run("jobs", "add", "refuse", "--wait", "60", "--json", code=1)
-    ended = json.loads(refused.stdout)
+    ended = shop.json("jobs", "add", "refuse", "--wait", "60", code=1)
     assert (ended["state"], ended["message"]) == ("error", "no such \x1b[1m address")
     assert "\x1b" not in shop.out("jobs", "show", str(ended["id"]))
     stopped = shop.json("jobs", "add", "wait/file", '"never"')["id"]

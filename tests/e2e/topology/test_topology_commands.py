@@ -125,8 +125,8 @@ def test_what_is_mistyped_is_refused_with_what_may_be_meant(terminal: Terminal):
     assert "more than half the lease" in terminal.refused("topology", "configure", "--lease-ms", "600")
     assert "has these settings already" in terminal.refused("topology", "configure")
     assert "is no cursor" in terminal.refused("topology", "history", "--after", "x")
-    error = json.loads(terminal.run("topology", "drain", "egde-1", "--json", code=2).stdout)["error"]
-    assert error["code"] == "unknown_name"
+    refused = terminal.envelope("topology", "drain", "egde-1", code=2)
+    assert (refused["data"], refused["diagnostics"][0]["code"]) == (None, "unknown_name")
 
 
 def test_a_command_whose_verdict_is_not_known_in_time_ends_with_1_and_says_where_to_look(terminal: Terminal):
