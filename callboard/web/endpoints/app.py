@@ -6,17 +6,18 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from starlette.applications import Starlette
 from starlette.requests import Request
-from starlette.responses import JSONResponse, PlainTextResponse, Response
+from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
 
 from callboard.board.connect.publisher_agent import unreadable
+from callboard.board.envelope import Diagnostic, Envelope, written
 from callboard.board.read.status.families import CONTENT_TYPE
 from callboard.board.subscriber import Subscriber
 from callboard.errors import CallboardError
 from callboard.escaping import escaped
 from callboard.version import __version__
 from callboard.web.endpoints.own_metrics import own_metrics
-from callboard.web.endpoints.part import Part, Standing, Told, demand_parts, failure, standing
+from callboard.web.endpoints.part import Part, Standing, demand_parts, failure, standing
 from callboard.web.endpoints.shared import Shared
 
 if TYPE_CHECKING:
@@ -32,7 +33,7 @@ class Health(NamedTuple):
     """How all parts are, and what is wrong."""
 
     found: list[Standing]
-    problems: list[Told]
+    problems: list[Diagnostic]
 
 
 def health_app(board: "Callboard", *parts: Part) -> Starlette:
@@ -89,27 +90,28 @@ def health_app(board: "Callboard", *parts: Part) -> Starlette:
     return app
 
 
-async def _log_problems(board: "Callboard") -> list[Told]:
+async def _log_problems(board: "Callboard") -> list[Diagnostic]:
     """Why the log cannot be read; nothing if it can."""
     try:
         error: CallboardError | None = await unreadable(board.log, (board.settings.topics.package,))
     except CallboardError as closed:
         error = closed
-    return [Told("log_unavailable", str(error))] if error else []
+    return [Diagnostic("log_unavailable", escaped(error))] if error else []
 
 
-def _answer(problems: list[Told]) -> Response:
-    text = "".join(f"{escaped(each.message)}\n" for each in problems) or "ok\n"
+def _answer(problems: list[Diagnostic]) -> Response:
+    text = "".join(f"{each.message}\n" for each in problems) or "ok\n"
     return PlainTextResponse(text, 503 if problems else 200, HEADERS)
 
 
 def _detail(health: Health) -> Response:
     codes = {each.code for each in health.problems}
-    status = "ok" if not codes else "attention" if codes == {"not_ready"} else "error"
     parts = [
         {"kind": each.kind, "name": each.name, "state": each.state, "ready": not each.problem} for each in health.found
     ]  # fmt: skip
-    data = {"callboard": __version__, "log_readable": "log_unavailable" not in codes, "parts": parts}
-    diagnostics = [{"code": each.code, "message": escaped(each.message)} for each in health.problems]
-    content = {"version": 1, "status": status, "data": data, "diagnostics": diagnostics}
-    return JSONResponse(content, 200 if status == "ok" else 503, HEADERS)
+    envelope = Envelope(
+        status="ok" if not codes else "attention" if codes == {"not_ready"} else "error",
+        data={"callboard": __version__, "log_readable": "log_unavailable" not in codes, "parts": parts},
+        diagnostics=tuple(health.problems),
+    )
+    return Response(written(envelope), 503 if codes else 200, HEADERS, media_type="application/json")

@@ -1,16 +1,17 @@
 """What a service runs on a board, and how that is."""
 
 from dataclasses import dataclass
-from typing import NamedTuple
 
 from callboard.actors.core.agent import Agent
 from callboard.actors.subscriber.roles import IMPORTER
 from callboard.board.context import BoardContext
+from callboard.board.envelope import Diagnostic
 from callboard.board.jobs.work.worker import Worker
 from callboard.board.publisher import Publisher
 from callboard.board.subscriber import Subscriber
 from callboard.door.rules import shown
 from callboard.errors import CallboardError, ConfigError, NotAnswered
+from callboard.escaping import escaped
 from callboard.messages.distribution.mailbox import ReportQuery
 from callboard.messages.distribution.topic_messages import DiscoveryMessage
 
@@ -30,13 +31,6 @@ WORKER = {
 """Why a worker in this state takes no jobs."""
 
 
-class Told(NamedTuple):
-    """What is wrong, for people; ``code`` is for programs."""
-
-    code: str
-    message: str
-
-
 @dataclass(frozen=True, slots=True)
 class Standing:
     """How a part is: its state in one word, and why it is not ready."""
@@ -47,9 +41,10 @@ class Standing:
     problem: str = ""
 
     @property
-    def told(self) -> Told:
+    def told(self) -> Diagnostic:
         """What is wrong with it."""
-        return Told("failed" if self.state == FAILED else "not_ready", f"{self.kind} {self.name}: {self.problem}")
+        code = "failed" if self.state == FAILED else "not_ready"
+        return Diagnostic(code, escaped(f"{self.kind} {self.name}: {self.problem}"))
 
 
 def demand_parts(parts: tuple[object, ...]) -> None:

@@ -53,7 +53,7 @@ def test_publisher_and_subscriber_tell_how_they_are(terminal: Terminal, runtime:
     )
     until(publisher, lambda: answer(its, "/readyz")[0] == 200)
     until(edge, lambda: answer(others, "/readyz")[0] == 200)
-    assert json.loads(terminal.out("ready", "edge-1", "--json"))["ready"] is True
+    assert terminal.until("edge-1", lambda row: row["ready"])
     for port, kind, name in ((its, "publisher", "main"), (others, "subscriber", "edge-1")):
         assert answer(port, "/livez") == (200, "ok\n")
         [part] = json.loads(answer(port, "/healthz")[1])["data"]["parts"]
@@ -128,7 +128,8 @@ def test_a_log_that_is_away_makes_nothing_ready_but_all_stays_alive(newcomer: Te
         until(edge, lambda: answer(other, "/metrics")[0] == 200)
         server.kill()
         for each, process in ((port, publisher), (other, edge)):
-            until(process, lambda each=each: answer(each, "/readyz")[0] == 503)
+            until(process, lambda each=each: answer(each, "/metrics")[0] == 503)
+            until(process, lambda each=each: "check that it runs" in answer(each, "/readyz")[1])
             assert answer(each, "/livez")[0] == 200
             began_s = time.monotonic()
             status, said = answer(each, "/metrics")
