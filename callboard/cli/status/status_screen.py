@@ -12,6 +12,7 @@ from rich.text import Text
 
 from callboard.board.entities.health.fold_report import FoldReport
 from callboard.board.read.status.retention_forecast import RetentionForecast
+from callboard.board.read.status.selection import Selection, totals
 from callboard.board.views import (
     BoardStatus,
     CohortQueue,
@@ -22,7 +23,6 @@ from callboard.board.views import (
     shown_state,
 )
 from callboard.cli.status.folds_table import folds_table
-from callboard.cli.status.status_selection import Selection, totals
 from callboard.cli.terminal.output import state_text, table, text
 from callboard.escaping import escaped
 from callboard.units import age, count, size

@@ -3,6 +3,7 @@
 import asyncio
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
+from weakref import WeakSet
 
 from callboard.board.topology.view import ClusterReport
 from callboard.board.views import BoardStatus
@@ -45,11 +46,16 @@ class Snapshot:
     problem_ns: int = 0
 
 
+WATCHES: "WeakSet[Watch]" = WeakSet()
+"""All in this process, so that those of a board can be stopped with it."""
+
+
 class Watch:
     """The newest reading of an open board. The first question starts the readings; they end with ``stop``."""
 
     def __init__(self, board: "Callboard", *, read_s: float = READ_S, idle_s: float = IDLE_S) -> None:
         self.board = board
+        WATCHES.add(self)
         self._read_s = read_s
         self._idle_s = idle_s
         self._snapshot = Snapshot()
