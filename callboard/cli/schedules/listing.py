@@ -1,16 +1,14 @@
 """``callboard schedules list`` and ``next``: show schedules and their ticks."""
 
 from collections.abc import Iterable
-from dataclasses import asdict
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from callboard.actors.jobs.schedules.ticks import zone_of
 from callboard.board.jobs.schedules.schedule_state import ScheduleState
 from callboard.cli.board import on_board
-from callboard.cli.jobs.shown import plain
 from callboard.cli.options import BoardOptions, Json
 from callboard.cli.terminal.output import show_list, show_result
 
@@ -28,7 +26,7 @@ def list_schedules(
     """List the schedules by name; runs without a name."""
     found = on_board(options, lambda board: board.jobs.schedules(topic))
     none = "no such schedule" if topic else "no schedule is set"
-    show_list(found, ("NAME", "RULE", "NEXT", "LAST", "TOPIC", "STATE"), _row, none=none, json=json, data=schedule_data)
+    show_list(found, ("NAME", "RULE", "NEXT", "LAST", "TOPIC", "STATE"), _row, none=none, json=json)
 
 
 def _row(its: ScheduleState) -> Iterable[str]:
@@ -50,12 +48,6 @@ def local(ms: int, zone: str) -> str:
     except ValueError:
         there = UTC
     return datetime.fromtimestamp(ms / 1000, there).isoformat(" ", "seconds") if ms else ""
-
-
-def schedule_data(its: ScheduleState) -> dict[str, Any]:
-    """The schedule as JSON."""
-    data = asdict(its)
-    return data | {"job": plain(data["job"])}
 
 
 def next_ticks(

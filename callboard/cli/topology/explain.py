@@ -2,7 +2,6 @@
 
 import time
 from collections.abc import Iterator
-from dataclasses import asdict
 from typing import Annotated
 
 import typer
@@ -23,7 +22,7 @@ def explain(
     """Explain a view: the record that made it, the evidence, who acknowledged it when, and refusals nearby."""
     found = on_board(options, lambda board: board.topology.explain(epoch))
     if json:
-        show_json(asdict(found) | {"refusals": [refusal._asdict() for refusal in found.refusals]})
+        show_json(found)
         return
     show(*_lines(found))
     if found.refusals:
