@@ -21,7 +21,7 @@ unexport PYTHONDONTWRITEBYTECODE # the tests start thousands of processes, each 
 .DELETE_ON_ERROR:
 .NOTPARALLEL: # every target uses the one .venv, and the tools use both cores by themselves
 .SUFFIXES:
-.PHONY: help demo pipeline-demo topology-demo jobs-demo bank-demo check test test-slow test-servers nightly behaviours endurance chaos kill-points soak conformance planted-bugs sim sim-planted fuzz api-fuzz api-schema lint bench bench-spark plots docs gen check-gen dist sbom clean
+.PHONY: help demo pipeline-demo topology-demo jobs-demo console-demo bank-demo check test test-slow test-servers nightly behaviours endurance chaos kill-points soak conformance planted-bugs sim sim-planted fuzz api-fuzz api-schema lint bench bench-spark plots docs gen check-gen dist sbom clean
 
 help: ## List the targets; ARGS="..." is passed to the command behind a target.
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-13s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
@@ -38,6 +38,9 @@ topology-demo: $(VENV)/.ready-test ## Kill the leader of five services twice, dr
 jobs-demo: $(VENV)/.ready-test ## Take the digests of a tree by four workers, three of which are killed; half a minute.
 	@$(BIN)/callboard jobs demo $(ARGS)
 
+console-demo: $(VENV)/.ready-test ## Play the demo with the console open on it; ARGS=--once looks at every page in Chromium, and ends.
+	@$(BIN)/python -m tests.browser.demo $(ARGS)
+
 bank-demo: $(VENV)/.ready-demo ## Move money by three services that are killed, and compare the sums; half a minute.
 	@$(BIN)/python examples/bank/transfers.py $(ARGS)
 
@@ -50,12 +53,14 @@ test: $(VENV)/.ready-test ## Run all tests that need only Python, for example: m
 test-slow: $(VENV)/.ready-test ## Run the tests of make test that are not in make check.
 	@$(PYTEST) -m "not ($(SERVERS))" $(addprefix --ignore=,$(QUICK)) $(ARGS)
 
-test-servers: $(VENV)/.ready-spark ## Run the tests with real Kafka, PostgreSQL and S3 servers, and Spark; needs Java and Maven.
+test-servers: $(VENV)/.ready-spark ## Run the tests with real Kafka, PostgreSQL, S3 and Prometheus servers, Spark, and Chromium; needs Java and Maven.
 	@-$(BIN)/python deploy/kafka/broker.py fetch # once, for all; if that fails, the tests say so
+	@-deploy/test_tools.sh # likewise
 	@$(PYTEST) -m "$(SERVERS)" $(ARGS)
 
 nightly: $(VENV)/.ready-spark $(VENV)/.ready-fuzz ## Run every test and search with larger numbers, for hours.
 	@-$(BIN)/python deploy/kafka/broker.py fetch
+	@-deploy/test_tools.sh
 	@CALLBOARD_LONG=1 CALLBOARD_SEEDS=0:$(or $(SEEDS),500) $(PYTEST) --timeout 7200
 	@$(MAKE) sim-planted planted-bugs kill-points chaos soak
 	@$(MAKE) sim SEEDS=$(or $(SEEDS),5000)

@@ -33,9 +33,13 @@ Member = Annotated[
         "--member", metavar="ID", help="Join the cluster as this instance.", show_default=False, callback=_given
     ),
 ]
-MetricsPort = Annotated[
-    int, typer.Option(metavar="PORT", min=0, max=65535, help="Serve /metrics on this port of localhost; 0: off.")
-]
+Listen = Annotated[
+    str | None,
+    typer.Option(
+        "--listen", "--metrics-port", metavar="[HOST:]PORT", help="Serve /metrics, /livez, /readyz and /healthz here.",
+        show_default=False,
+    ),
+]  # fmt: skip
 Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")]
 PublisherName = Annotated[str, typer.Option("--publisher", metavar="NAME", help="Only this publisher.")]
 After = Annotated[str, typer.Option("--after", metavar="CURSOR", help="The page after the one with this cursor.")]

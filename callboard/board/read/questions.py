@@ -1,5 +1,6 @@
 """The questions that a board answers. They write nothing and block no publisher or subscriber."""
 
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +16,8 @@ from callboard.door.questions import asked
 from callboard.messages.distribution.fleet_mail import Liveness, Member
 
 if TYPE_CHECKING:  # a board that is only read does not load these
+    from prometheus_client.core import Metric
+
     from callboard.board.read.explaining import Explanation
 
 
@@ -41,8 +44,8 @@ async def readiness(board: BoardContext, subscriber: str, timeout_s: float = ANS
     return Readiness(subscriber, said.ready and live, reason)
 
 
-async def metrics(board: BoardContext, timeout_s: float = ANSWER_S) -> str:
-    """The status as metrics, in the text format of Prometheus."""
+async def metrics(board: BoardContext, timeout_s: float = ANSWER_S) -> "Iterator[Metric]":
+    """The status as metrics for Prometheus; made when they are taken, in any thread."""
     from callboard.board.events.listeners import listener_states
     from callboard.board.read.status import metrics as figures
     from callboard.board.topology.topology import Topology
@@ -56,7 +59,7 @@ async def metrics(board: BoardContext, timeout_s: float = ANSWER_S) -> str:
     agents = board.agents  # another one may be started meanwhile
     counted = {name: await figures.counters(await agents.publisher(name), timeout_s) for name in agents.publishers}
     listeners = await listener_states(board)
-    return figures.exposition(now, bounds, counted, announced, await look(board.log, topics), cluster, listeners)
+    return figures.board_metrics(now, bounds, counted, announced, await look(board.log, topics), cluster, listeners)
 
 
 async def queue_entry(board: BoardContext, entry: str) -> dict[str, Any]:

@@ -1,7 +1,6 @@
 """``callboard jobs list``, ``show``, ``queues``, ``workers`` and ``watch``: show jobs, and who runs them."""
 
 import asyncio
-import sys
 from collections.abc import Iterable
 from contextlib import aclosing
 from typing import TYPE_CHECKING, Annotated
@@ -19,7 +18,7 @@ from callboard.cli.board import on_board
 from callboard.cli.jobs.many import OfQueue, OfTopic, Where, demand_topic, query
 from callboard.cli.jobs.shown import job_lines, since, state_words
 from callboard.cli.options import BoardOptions, Json, Limit
-from callboard.cli.terminal.output import say, show_json, show_list, show_next, show_result, show_table, table
+from callboard.cli.terminal.output import say, show_json, show_list, show_next, show_result, show_table
 from callboard.cli.terminal.output import show as show_lines
 from callboard.door import jobs as door
 from callboard.door.rules import checked
@@ -104,7 +103,7 @@ async def known(jobs: BoardJobs, job: int) -> Job:
 def queues(options: BoardOptions, json: Json = False) -> None:
     """Show what waits, runs and has ended in each queue."""
     found = on_board(options, lambda board: board.jobs.queues())
-    show_list(found, QUEUE_COLUMNS, _queue_row, json=json)
+    show_list(found, QUEUE_COLUMNS, queue_row, json=json)
 
 
 def workers(options: BoardOptions, json: Json = False) -> None:
@@ -139,21 +138,11 @@ def watch(options: BoardOptions, json: Json = False) -> None:
                 before = {each.name: each for each in found}
                 await asyncio.sleep(REFRESH_S)
 
-    async def screen(board: "Callboard") -> None:
-        from rich.live import Live
-
-        from callboard.cli.terminal.screen import screen
-
-        async with aclosing(board.jobs.watch()) as states:
-            with Live(console=screen(), auto_refresh=False) as live:
-                async for found in states:
-                    live.update(table(QUEUE_COLUMNS, map(_queue_row, found)), refresh=True)
-                    await asyncio.sleep(REFRESH_S)
-
-    on_board(options, screen if sys.stdout.isatty() and not json else lines, endless=True)
+    on_board(options, lines, endless=True)
 
 
-def _queue_row(queue: QueueState) -> Iterable[str]:
+def queue_row(queue: QueueState) -> tuple[str, ...]:
+    """The values of its columns."""
     counts = (queue.queued, queue.active, queue.parked, queue.ended)
     return queue.name, *map(str, counts), "suspended" if queue.suspended else "", " ".join(queue.topics)
 

@@ -135,7 +135,7 @@ def test_queues_are_configured_suspended_and_watched(shop: Terminal) -> None:
 @pytest.mark.proves("J99")
 def test_a_worker_runs_jobs_and_lets_those_that_run_end_when_it_is_stopped(shop: Terminal) -> None:
     port = free_port()
-    worker = start(shop, "--slots", "2", "--metrics-port", str(port))
+    worker = start(shop, "--slots", "2", "--listen", str(port))
     sent = shop.out("jobs", "add", "mail/send", '{"to": "ann"}', "--wait", "60")
     assert 'result: "sent to ann"' in sent
     ended = shop.json("jobs", "add", "refuse", "--wait", "60", code=1)
@@ -153,7 +153,7 @@ def test_a_worker_runs_jobs_and_lets_those_that_run_end_when_it_is_stopped(shop:
     assert running["worker"] == "one"
     [listed] = shop.json("jobs", "workers")
     with urlopen(f"http://127.0.0.1:{port}/metrics", timeout=DEADLINE_S) as answer:
-        assert 'callboard_jobs{queue="main",state="active"} 1\n' in answer.read().decode()
+        assert 'callboard_jobs{queue="main",state="active"} 1.0\n' in answer.read().decode()
     assert (listed["instance"], listed["slots"], listed["running"], listed["dispatches"]) == ("one", 2, 1, True)
     assert "mail/send refuse wait/file" in shop.out("jobs", "workers")
     worker.send_signal(signal.SIGTERM)

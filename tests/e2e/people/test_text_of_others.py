@@ -96,6 +96,7 @@ NOTHING = {
 NONE: tuple[str, ...] = ()
 SHOWING: dict[tuple[str, ...], list[tuple[str, ...]]] = {
     ("status",): [NONE, ("--json",), ("--needs",)],
+    ("top",): [NONE, ("--once",)],
     ("queue",): [("quiet",), ("quiet", "--json"), (SUBSCRIBER,), ("--cohort", "published", "--publisher", PUBLISHER)],
     ("errors",): [NONE, ("--json",), (SUBSCRIBER,)],
     ("events", "packages"): [("--after", "-1"), ("--after", "-1", "--json"), ("--publisher", PUBLISHER)],

@@ -184,9 +184,9 @@ def test_what_was_written_by_a_newer_version_ends_with_its_exit_code(terminal: T
 def test_metrics_and_doctor_tell_of_the_cluster(terminal: Terminal):
     write(terminal.folder, "sqlite:///./board.db", *FOUNDED)
     told = terminal.out("metrics")
-    assert 'callboard_cluster_condition{state="settled"} 1' in told
-    assert 'callboard_cluster_member_leader{instance="edge-1"} 1' in told
-    assert 'callboard_cluster_refused_total{reason="lease_runs"} 1' in told
+    assert 'callboard_cluster_condition{state="settled"} 1.0' in told
+    assert 'callboard_cluster_member_leader{instance="edge-1"} 1.0' in told
+    assert 'callboard_cluster_refused_total{reason="lease_runs"} 1.0' in told
     for name in ("member_lease_left_seconds{", "barrier_seconds ", "unsettled_seconds ", "evictions_total ",
                  "rejoins_total ", "false_suspicions_total "):  # fmt: skip
         assert f"\ncallboard_cluster_{name}" in told
