@@ -2,11 +2,12 @@
 
 import sys
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import islice
 
 from callboard.board.jobs.work.ending import printable
 from callboard.board.jobs.work.running_job import RunningJob
 from callboard.messages.jobs.job_messages import JobContext
-from callboard.messages.jobs.limits import CONTEXT_CHARS_MAX
+from callboard.messages.jobs.limits import CONTEXT_CHARS_MAX, CONTEXT_NAMES_MAX
 
 
 def bound_here(names: Iterable[str]) -> dict[str, str]:
@@ -17,6 +18,12 @@ def bound_here(names: Iterable[str]) -> dict[str, str]:
 
     bound = get_contextvars()
     return {name: printable(bound[name], CONTEXT_CHARS_MAX) for name in names if name in bound}
+
+
+def with_said(context: Mapping[str, str], said: Mapping[str, str]) -> dict[str, str]:
+    """The context with this in it, shortened as it has to be; rather this than what there was, if not all has room."""
+    texts = {name: printable(text, CONTEXT_CHARS_MAX) for name, text in said.items()}
+    return dict(islice({**texts, **context, **texts}.items(), CONTEXT_NAMES_MAX))
 
 
 def contexts(given: Sequence[Mapping[str, str] | None]) -> tuple[tuple[JobContext, ...], tuple[int, ...]]:

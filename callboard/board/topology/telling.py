@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 
+from callboard.board.topology.commands import ClusterCommandResult
 from callboard.board.topology.explaining import ViewExplanation
 from callboard.board.topology.view import ClusterReport, MemberReport
 from callboard.board.topology.wording import named
@@ -70,3 +71,12 @@ def explained_lines(found: ViewExplanation, now_ns: int) -> Iterator[str]:
             )
         case "waiting":
             yield f"not settled yet: it waits for {missing}" if change.members else "no member is left to settle it"
+
+
+def told(result: ClusterCommandResult) -> str:
+    """What became of a command, in a line."""
+    if result.accepted is None:
+        return result.detail
+    if not result.accepted:
+        return f"refused: {result.detail}; look at `callboard topology`, and repeat the command if it is still right"
+    return f"done at offset {result.offset}: {result.command}; view {result.epoch}, leader {result.leader or 'none'}"

@@ -9,11 +9,14 @@ from starlette.routing import BaseRoute, Mount, Route
 from starlette.staticfiles import StaticFiles
 
 from callboard.errors import CallboardError, LogError, NotAnswered, RequestRefused
+from callboard.web.console.actions.answers import Answers
 from callboard.web.console.drawing import STATIC, draw
+from callboard.web.console.frame import framed
 from callboard.web.console.live import live_updates
 from callboard.web.console.page import Page, Question
 from callboard.web.console.pages.table import PAGES
 from callboard.web.console.watch import Snapshot, Watch
+from callboard.web.signin.forms import Forms
 from callboard.web.user import User
 
 if TYPE_CHECKING:
@@ -39,9 +42,9 @@ def console_routes(board: "Callboard", watch: Watch, *, allow_actions: bool) -> 
             asked = question(request, await watch.now())
             status, content = await drawn(page, asked)
             live = f"{asked.base}/live{request.url.path.removeprefix(asked.base)}"
-            shown = {"page": page, "pages": PAGES, "content": content, "base": asked.base, "user": asked.user}
-            query = f"?{request.url.query}" if request.url.query else ""
-            return HTMLResponse(draw("layout.html", live=live + query if page.live else "", **shown), status)
+            live += f"?{request.url.query}" if request.url.query else ""
+            shown = framed(page.title, content, asked.user, asked.base, name=page.name, live=live if page.live else "")
+            return HTMLResponse(shown, status)
 
         return whole
 
@@ -49,7 +52,8 @@ def console_routes(board: "Callboard", watch: Watch, *, allow_actions: bool) -> 
     live: list[BaseRoute] = [
         Route(f"/live{page.path}", live_updates(watch, page, question, drawn, readers)) for page in PAGES if page.live
     ]
-    return [*live, *pages, Mount("/static", StaticFiles(directory=STATIC), name="static")]
+    actions = Answers(board, watch, Forms(), allowed=allow_actions).routes()
+    return [*live, *pages, *actions, Mount("/static", StaticFiles(directory=STATIC), name="static")]
 
 
 async def drawn(page: Page, asked: Question) -> tuple[int, str]:

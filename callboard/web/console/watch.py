@@ -1,12 +1,14 @@
 """Reads the board at intervals, once for all pages that are open."""
 
 import asyncio
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
+from callboard.board.read.status.status import members
 from callboard.board.topology.view import ClusterReport
 from callboard.board.views import BoardStatus
 from callboard.errors import CallboardError
+from callboard.web.console.plots.history import History
 
 if TYPE_CHECKING:
     from callboard.board.board import Callboard
@@ -32,7 +34,8 @@ NOTHING = BoardStatus((), ())
 @dataclass(frozen=True, slots=True)
 class Snapshot:
     """The board at ``time_ns``, the ``number``-th reading. If it could not be read since ``problem_ns``, ``problem``
-    says why, and everything else is from before; ``time_ns`` is 0 if nothing was ever read.
+    says why, and everything else is from before; ``time_ns`` is 0 if nothing was ever read. ``history`` has samples of
+    earlier readings.
     """
 
     number: int = 0
@@ -43,6 +46,7 @@ class Snapshot:
     cluster: ClusterReport | None = None
     problem: str = ""
     problem_ns: int = 0
+    history: History = field(default_factory=History, compare=False)
 
 
 class Watch:
@@ -116,10 +120,16 @@ class Watch:
             return replace(before, number=before.number + 1, problem=problem, problem_ns=since_ns)
 
     async def _reading(self, number: int, now_ns: int) -> Snapshot:
-        board = self.board
+        board, history = self.board, self._snapshot.history
         status = await board.status(timeout_s=ANSWER_S)
         if status.problem:
             raise CallboardError(status.problem)
-        return Snapshot(
-            number, now_ns, status, await board.jobs.queues(), await board.jobs.workers(), await board.topology.view()
-        )
+        found = Snapshot(
+            number, now_ns, status, await board.jobs.queues(), await board.jobs.workers(),
+            await board.topology.view(), history=history,
+        )  # fmt: skip
+        if history.is_due(now_ns / 1e9):
+            fleet = await members(await board.context.viewer(), "", ANSWER_S)
+            announced = [each.announcement for each in fleet]
+            history.take(now_ns / 1e9, status, found.queues, await board.jobs.statistics(), announced)
+        return found

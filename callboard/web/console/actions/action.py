@@ -1,0 +1,83 @@
+"""What an action is: what it needs, what it would do, and how it is done."""
+
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from callboard.door.names import meant
+from callboard.door.rules import shown
+from callboard.errors import RequestRefused
+from callboard.web.console.watch import Snapshot
+
+if TYPE_CHECKING:
+    from callboard.board.board import Callboard
+
+WAIT_S = 10.0
+"""How long the result of a command is waited for. After that it stands without an answer."""
+
+DIGITS_MAX = 19
+"""Of a number: no log has a greater offset."""
+
+
+@dataclass(frozen=True, slots=True)
+class Parameter:
+    """What an action needs. The link to its form says it, unless the form ``asks`` for it."""
+
+    name: str
+    label: str
+    is_whole: bool = False
+    asks: bool = False
+    is_needed: bool = True
+
+    def read(self, text: str) -> str | int:
+        """The value. Raises ``RequestRefused`` for a number that is none; the board checks the rest."""
+        if self.is_whole and not (text.isascii() and text.isdigit() and len(text) <= DIGITS_MAX):
+            raise RequestRefused(f"{self.label.lower()} is {shown(text)}, but should be a whole number", code="invalid")
+        return int(text) if self.is_whole else text
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What became of it, in words. ``accepted`` is None if that is not known; a command then stands."""
+
+    accepted: bool | None
+    text: str
+
+
+Values = Mapping[str, Any]
+"""Parameters by name; those that were not given are missing."""
+
+
+@dataclass(frozen=True, slots=True)
+class Action:
+    """What an operator may do. ``does`` says what that is, in a sentence; ``foresee`` what it would do now, and raises
+    ``RequestRefused`` if it cannot be done. It is ``dangerous`` if it cannot be undone.
+    """
+
+    name: str
+    label: str
+    does: str
+    parameters: tuple[Parameter, ...]
+    foresee: Callable[["Callboard", Snapshot, Values], Awaitable[str]]
+    perform: Callable[["Callboard", Values, str, str], Awaitable[Outcome]]
+    dangerous: bool = False
+
+    def values(self, given: Mapping[str, str], *, asked: bool) -> Values:
+        """The parameters, as they were given as text; with those that the form asks for, if it has ``asked``.
+
+        Raises:
+            RequestRefused: one is missing, unknown, or no number.
+        """
+        known = {each.name: each for each in self.parameters if asked or not each.asks}
+        for name in given:
+            if name not in known:
+                then = meant(name, known, f"it has {', '.join(known)}")
+                raise RequestRefused(f"{self.name} has no parameter {shown(name)}; {then}", code="invalid")
+        for each in known.values():
+            if each.is_needed and not given.get(each.name, "").strip():
+                raise RequestRefused(f"{self.name} needs {each.label.lower()}; give it", code="invalid")
+        return {name: known[name].read(text.strip()) for name, text in given.items() if text.strip()}
+
+    def target(self, values: Values) -> dict[str, Any]:
+        """What it acts on."""
+        return {each.name: values[each.name] for each in self.parameters if not each.asks and each.name in values}
