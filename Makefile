@@ -20,7 +20,7 @@ unexport PYTHONDONTWRITEBYTECODE # the tests start thousands of processes, each 
 .DELETE_ON_ERROR:
 .NOTPARALLEL: # every target uses the one .venv, and the tools use both cores by themselves
 .SUFFIXES:
-.PHONY: help demo pipeline-demo topology-demo jobs-demo bank-demo check test test-slow test-servers nightly behaviours endurance chaos kill-points soak conformance planted-bugs sim sim-planted fuzz lint bench bench-spark plots gen check-gen clean
+.PHONY: help demo pipeline-demo topology-demo jobs-demo bank-demo check test test-slow test-servers nightly behaviours endurance chaos kill-points soak conformance planted-bugs sim sim-planted fuzz lint bench bench-spark plots docs gen check-gen clean
 
 help: ## List the targets; ARGS="..." is passed to the command behind a target.
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-13s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
@@ -123,10 +123,18 @@ bench-spark: $(VENV)/.ready-spark ## Run the benchmarks of the pipeline; needs J
 plots: $(VENV)/.ready-bench ## Draw the curves of the last benchmarks into docs/figures.
 	@$(BIN)/python benchmarks/plot.py
 
+docs: $(VENV)/.ready-test ## Build the documentation as a site, into build/docs.
+	@$(BIN)/python docs/build.py
+	@echo "build/docs/index.html"
+
 gen: $(VENV)/.ready-test ## Generate callboard/messages/_pb from the .proto files.
 	@$(GENERATE)
 
-check-gen: $(VENV)/.ready-test ## Fail if callboard/messages/_pb differs from the .proto files.
+check-docs: $(VENV)/.ready-test ## Build the documentation as a site, into build/docs.
+	@$(BIN)/python docs/build.py
+	@echo "build/docs/index.html"
+
+gen: $(VENV)/.ready-test ## Fail if callboard/messages/_pb differs from the .proto files.
 	@$(GENERATE) --check
 
 clean: ## Remove .venv, caches and everything else that can be rebuilt.

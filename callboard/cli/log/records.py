@@ -22,8 +22,8 @@ from callboard.board.views import to_data
 from callboard.cli.board import on_board
 from callboard.cli.options import After, BoardOptions, Json, Limit, PublisherName
 from callboard.cli.terminal import output
-from callboard.cli.terminal.moments import moment_ns
 from callboard.cli.terminal.output import show_rest, text
+from callboard.door.moments import moment_ns
 from callboard.errors import ConfigError, RequestRefused
 from callboard.messages.topics import (
     BROADCASTS,

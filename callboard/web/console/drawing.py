@@ -24,7 +24,8 @@ def environment() -> Environment:
         loader=FileSystemLoader(FOLDER / "templates"), autoescape=True, undefined=StrictUndefined, finalize=_finally,
         trim_blocks=True, lstrip_blocks=True, auto_reload=False,
     )  # fmt: skip
-    made.filters |= {"age": age, "size": size, "count": count, "clock": clock, "segment": segment, "query": query}
+    made.filters |= {"age": age, "size": size, "count": count, "clock": clock, "segment": segment, "query": query,
+                     "number": number}  # fmt: skip
     made.globals |= {"version": __version__}
     return made
 
@@ -43,12 +44,17 @@ def segment(name: str) -> str:
     return quote(name, safe="")
 
 
-def query(values: dict[str, Any]) -> str:
-    """The values behind a question mark, without those that are empty."""
-    kept = {name: value for name, value in values.items() if value not in ("", None)}
+def query(values: dict[str, Any], **changes: Any) -> str:
+    """The values, with these changes, behind a question mark, without those that are empty."""
+    kept = {name: value for name, value in (values | changes).items() if value not in ("", None)}
     return f"?{urlencode(kept)}" if kept else ""
 
 
 def clock(time_ns: int) -> str:
     """A moment, in UTC."""
     return time.strftime("%Y-%m-%d %H:%M:%S UTC", time.gmtime(time_ns / 1e9)) if time_ns > 0 else "never"
+
+
+def number(value: int) -> str:
+    """A number for people: ``1,204``."""
+    return f"{value:,}"

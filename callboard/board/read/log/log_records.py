@@ -142,7 +142,7 @@ def _about(event: Event) -> str:  # noqa: PLR0911, PLR0912 - one line a message
         case DiscoveryMessage():
             return f"{event.subscriber}: {event.state.name} at {event.offset} {event.reason}".rstrip()
         case CommandMessage():
-            return f"{event.author} to {event.subscriber}: {_command(event)} {event.reason}".rstrip()
+            return f"{event.author} to {event.subscriber}: {command_in_words(event)} {event.reason}".rstrip()
         case CommandResultMessage():
             outcome = "accepted" if event.accepted else "refused"
             return f"{event.subscriber}: {outcome} the command at {event.command_offset} {event.reason}".rstrip()
@@ -173,7 +173,7 @@ def _about(event: Event) -> str:  # noqa: PLR0911, PLR0912 - one line a message
             return job_wording.about(event)
 
 
-def _command(command: CommandMessage) -> str:
+def command_in_words(command: CommandMessage) -> str:
     """The command's name, and its offset if that matters."""
     for name, details in command.kinds.items():
         offset = getattr(details, "offset", -1)

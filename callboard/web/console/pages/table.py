@@ -1,6 +1,22 @@
 """The pages of the console, in the order of the navigation."""
 
 from callboard.web.console.page import Page
+from callboard.web.console.pages.content import content
+from callboard.web.console.pages.errors import errors
 from callboard.web.console.pages.fleet import fleet
+from callboard.web.console.pages.log import FILTERS, log
+from callboard.web.console.pages.package import package
+from callboard.web.console.pages.paths import paths
+from callboard.web.console.pages.record import record
+from callboard.web.console.pages.subscriber import subscriber
 
-PAGES = (Page("fleet", "/", "Fleet", fleet),)
+PAGES = (
+    Page("fleet", "/", "Fleet", fleet),
+    Page("errors", "/errors", "Errors", errors),
+    Page("paths", "/paths", "Paths", paths, live=False, searches=True),
+    Page("log", "/log", "Log", log, still=FILTERS, searches=True),
+    Page("subscriber", "/subscribers/{name:path}", "Subscriber", subscriber, in_navigation=False),
+    Page("package", "/packages/{offset}", "Package", package, in_navigation=False),
+    Page("content", "/packages/{offset}/content", "Content of package", content, in_navigation=False, live=False),
+    Page("record", "/log/{topic}/{offset}", "Record", record, in_navigation=False, live=False),
+)

@@ -1,12 +1,37 @@
-// Keeps the page up to date while it is visible, and says when the console does not answer.
+// Keeps the page up to date while somebody looks at it, and says when the console does not answer.
 "use strict";
 
 (() => {
   const content = document.getElementById("content");
   const lost = document.getElementById("lost");
+  const pause = document.getElementById("pause");
+  const dialog = document.getElementById("dialog");
   const RETRY_MS = 5000;
   let source = null;
   let retry = 0;
+  let newest = null; // what came while the page was to stay as it is
+
+  function isHeld() {
+    const selected = document.getSelection();
+    const marks = !selected.isCollapsed && content.contains(selected.anchorNode);
+    return marks || (pause && pause.getAttribute("aria-pressed") === "true");
+  }
+
+  function keepOpen(name, node) {
+    return !(name === "open" && node.nodeName === "DETAILS"); // whether details are open is the reader's choice
+  }
+
+  function show() {
+    if (newest === null || isHeld()) return;
+    const page = newest;
+    newest = null;
+    Idiomorph.morph(content, page, {
+      morphStyle: "innerHTML",
+      ignoreActiveValue: true,
+      callbacks: { beforeAttributeUpdated: keepOpen },
+    });
+    htmx.process(content);
+  }
 
   function close() {
     clearTimeout(retry);
@@ -19,9 +44,9 @@
     if (!address || source || document.hidden) return;
     source = new EventSource(address);
     source.addEventListener("page", (event) => {
-      Idiomorph.morph(content, JSON.parse(event.data), { morphStyle: "innerHTML", ignoreActiveValue: true });
-      htmx.process(content);
       lost.hidden = true;
+      newest = JSON.parse(event.data);
+      show();
     });
     source.onopen = () => { lost.hidden = true; };
     source.onerror = () => {
@@ -35,5 +60,42 @@
   document.addEventListener("visibilitychange", () => (document.hidden ? close() : open()));
   window.addEventListener("pagehide", close);
   window.addEventListener("pageshow", open);
+  document.addEventListener("selectionchange", show);
+
+  if (pause) {
+    pause.addEventListener("click", () => {
+      const paused = pause.getAttribute("aria-pressed") !== "true";
+      pause.setAttribute("aria-pressed", String(paused));
+      pause.textContent = paused ? "Paused" : "Pause";
+      show();
+    });
+  }
+
+  document.addEventListener("keydown", (event) => {
+    const typing = event.target.closest("input, textarea, select, dialog");
+    const filter = document.querySelector("[data-filter]");
+    if (event.key !== "/" || event.ctrlKey || event.metaKey || event.altKey || typing || !filter) return;
+    event.preventDefault();
+    filter.focus();
+    filter.select();
+  });
+
+  document.addEventListener("click", async (event) => {
+    const code = event.target.closest("code.copy");
+    if (!code || !navigator.clipboard) return; // it is selected by the click, ready to be copied
+    await navigator.clipboard.writeText(code.textContent);
+    code.classList.add("copied");
+    setTimeout(() => code.classList.remove("copied"), 1500);
+  });
+
+  // What an action asks, and answers, comes into the dialog.
+  document.addEventListener("htmx:afterSwap", (event) => {
+    if (event.detail.target === dialog && !dialog.open) dialog.showModal();
+  });
+  dialog.addEventListener("click", (event) => {
+    if (event.target.closest("[data-close]")) dialog.close();
+  });
+  dialog.addEventListener("close", () => dialog.replaceChildren());
+
   open();
 })();

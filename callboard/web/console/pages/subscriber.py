@@ -1,0 +1,35 @@
+"""One subscriber: what it does, why it does not move, its queue, its errors, and what it was commanded."""
+
+from callboard.board.read.subscriber_history import subscriber_history
+from callboard.board.views import SubscriberStatus
+from callboard.door.names import unknown
+from callboard.web.console.page import ANSWER_S, Question, Shown
+
+ROWS = 50
+"""Packages of its queue on a page."""
+
+ERRORS = 10
+POSITIONS = 10
+"""Errors and positions shown here; the others are on pages of their own, or in the plot."""
+
+
+async def subscriber(asked: Question) -> Shown:
+    """The subscriber of the path. While the log cannot be read, only what was last known of it."""
+    row = subscriber_row(asked, asked.path["name"])
+    shown = {"row": row, "cursor": asked.text("cursor")}
+    if asked.now.problem:
+        return shown | {"queue": None}
+    board, name = asked.board, row.name
+    queue = await board.queue(name, cursor=asked.text("cursor"), limit=ROWS, timeout_s=ANSWER_S)
+    errors = await board.errors(name, limit=ERRORS, timeout_s=ANSWER_S)
+    history = await subscriber_history(board.context, name)
+    last = history.positions[: -POSITIONS - 1 : -1]
+    return shown | {"queue": queue, "errors": errors, "history": history, "last": last}
+
+
+def subscriber_row(asked: Question, name: str) -> SubscriberStatus:
+    """The status of the subscriber. Raises ``RequestRefused`` for one that is not known."""
+    known = {row.name: row for row in asked.now.status.subscribers}
+    if name not in known:
+        raise unknown("subscriber", name, known)
+    return known[name]
