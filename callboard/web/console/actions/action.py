@@ -50,15 +50,17 @@ Values = Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Action:
-    """What an operator may do. ``does`` says what that is, in a sentence; ``foresee`` what it would do now, and raises
-    ``RequestRefused`` if it cannot be done. It is ``dangerous`` if it cannot be undone.
+    """What an operator may do; it is ``dangerous`` if it cannot be undone.
+
+    ``does`` says what that is, in a sentence. ``foresee`` says what it would do now, and gives the parameters of that,
+    so that later nothing else is done; it raises ``RequestRefused`` if it cannot be done.
     """
 
     name: str
     label: str
     does: str
     parameters: tuple[Parameter, ...]
-    foresee: Callable[["Callboard", Snapshot, Values], Awaitable[str]]
+    foresee: Callable[["Callboard", Snapshot, Values], Awaitable[tuple[str, Values]]]
     perform: Callable[["Callboard", Values, str, str], Awaitable[Outcome]]
     dangerous: bool = False
 
@@ -76,7 +78,7 @@ class Action:
         for each in known.values():
             if each.is_needed and not given.get(each.name, "").strip():
                 raise RequestRefused(f"{self.name} needs {each.label.lower()}; give it", code="invalid")
-        return {name: known[name].read(text.strip()) for name, text in given.items() if text.strip()}
+        return {name: each.read(text) for name, each in known.items() if (text := given.get(name, "").strip())}
 
     def target(self, values: Values) -> dict[str, Any]:
         """What it acts on."""

@@ -121,12 +121,11 @@ class Answers:
     async def _form(
         self, by: Asker, action: Action, values: Values, given: Mapping[str, str], problem: RequestRefused | None = None
     ) -> Response:
-        now = await self._watch.now()
+        foreseen, values = await action.foresee(self._board, await self._watch.now(), values)
         target = action.target(values)
         shown: dict[str, Any] = {
             "action": action, "target": target, "given": given, "problem": str(problem or ""), "base": by.base,
-            "foreseen": await action.foresee(self._board, now, values),
-            "token": self._forms.token(by.user, _what(action, target)),
+            "foreseen": foreseen, "token": self._forms.token(by.user, _what(action, target)),
         }  # fmt: skip
         return _answer(by, action.label, draw("actions/form.html", **shown), _status(problem) if problem else 200)
 

@@ -26,13 +26,13 @@ async def job_of(board: "Callboard", job: int) -> Job:
     return found
 
 
-def _state(*, ended: bool) -> Callable[["Callboard", Snapshot, Values], Awaitable[str]]:
-    async def foresee(board: "Callboard", _: Snapshot, values: Values) -> str:
+def _state(*, ended: bool) -> Callable[["Callboard", Snapshot, Values], Awaitable[tuple[str, Values]]]:
+    async def foresee(board: "Callboard", _: Snapshot, values: Values) -> tuple[str, Values]:
         its = await job_of(board, values["job"])
         if its.state.is_final is not ended:
             then = "it has not ended" if ended else "it has ended"
             raise RequestRefused(f"job {its.id}, {its.topic}: {then}, and is {its.state.name.lower()}", code="live")
-        return f"Job {its.id}, {its.topic}: {state_words(its, board.context.now_ns() / 1e6)}."
+        return f"Job {its.id}, {its.topic}: {state_words(its, board.context.now_ns() / 1e6)}.", values
 
     return foresee
 
@@ -51,12 +51,12 @@ async def _retry(board: "Callboard", values: Values, author: str, reason: str) -
     return Outcome(accepted=True, text=f"job {again.id} was added; it repeats job {values['job']}")
 
 
-async def _queue(_: "Callboard", now: Snapshot, values: Values) -> str:
+async def _queue(_: "Callboard", now: Snapshot, values: Values) -> tuple[str, Values]:
     queues = {each.name: each for each in now.queues}
     if (its := queues.get(values["queue"])) is None:
         raise unknown("queue", values["queue"], queues)
     suspended = ", and it is suspended" if its.suspended else ""
-    return f"{its.name}: {its.queued} queued, {its.active} active{suspended}."
+    return f"{its.name}: {its.queued} queued, {its.active} active{suspended}.", values
 
 
 def _suspend(*, undo: bool) -> Perform:

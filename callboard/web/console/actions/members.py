@@ -14,11 +14,11 @@ if TYPE_CHECKING:
 MEMBER = Parameter("instance", "The member")
 
 
-async def _state(_: "Callboard", now: Snapshot, values: Values) -> str:
+async def _state(_: "Callboard", now: Snapshot, values: Values) -> tuple[str, Values]:
     members = {each.instance: each for each in (now.cluster.members if now.cluster else ())}
     if (its := members.get(values["instance"])) is None:
         raise unknown("member", values["instance"], members)
-    return f"{its.instance}: {', '.join(member_words(its)) or 'as it should be'}."
+    return f"{its.instance}: {', '.join(member_words(its)) or 'as it should be'}.", values
 
 
 def _drain(*, undo: bool) -> Callable[["Callboard", Values, str, str], Awaitable[Outcome]]:

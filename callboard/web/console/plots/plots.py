@@ -78,7 +78,7 @@ def _lag(view: View) -> Markup:
     worst = [row.name for row in rows if row.lag_packages > 0][: LINES_MAX - 1]
     lines = view.gauges(("all", "lag", ""), *((name, "lag", name) for name in worst))
     note = "The subscribers furthest behind now. All are those that count, as far as their queues are known."
-    return plotted("lag", "Queued packages", lines, view.window, unit="packages", note=note)
+    return plotted("lag", "Behind", lines, view.window, unit="packages", note=note)
 
 
 def _deliveries(view: View) -> Markup:
@@ -100,24 +100,24 @@ def _position(view: View) -> Markup:
 
 def _behind(view: View) -> Markup:
     lines = view.gauges((view.of, "lag", view.of))
-    return plotted("behind", "Queued packages", lines, view.window, unit="packages")
+    return plotted("behind", "Behind", lines, view.window, unit="packages")
 
 
 def _queues(view: View) -> Markup:
     if view.of:
         lines = view.gauges(*((state, state, view.of) for state in ("queued", "active", "parked")))
-        return plotted("queues", f"Jobs of {view.of}", lines, view.window, unit="jobs")
+        return plotted("queues", f"Jobs in {view.of}", lines, view.window)
     longest = sorted(view.asked.now.queues, key=lambda its: (-its.queued, its.name))
     lines = view.gauges(
         ("queued in all", "queued", ""), ("active in all", "active", ""), ("parked in all", "parked", ""),
         *((f"queued in {each.name}", "queued", each.name) for each in longest[: LINES_MAX - 3] if each.queued),
     )  # fmt: skip
-    return plotted("queues", "Jobs", lines, view.window, unit="jobs")
+    return plotted("queues", "Jobs in queues", lines, view.window)
 
 
 def _jobs(view: View) -> Markup:
     lines = view.rates(("added", "added", view.of), ("ended", "ended", view.of))
-    return plotted("jobs", "Jobs added and ended", lines, view.window, unit="jobs a minute")
+    return plotted("jobs", "Jobs added and ended", lines, view.window, unit="a minute")
 
 
 PLOTS: Mapping[str, Callable[[View], Markup]] = {

@@ -88,14 +88,5 @@
     setTimeout(() => code.classList.remove("copied"), 1500);
   });
 
-  // What an action asks, and answers, comes into the dialog.
-  document.addEventListener("htmx:afterSwap", (event) => {
-    if (event.detail.target === dialog && !dialog.open) dialog.showModal();
-  });
-  dialog.addEventListener("click", (event) => {
-    if (event.target.closest("[data-close]")) dialog.close();
-  });
-  dialog.addEventListener("close", () => dialog.replaceChildren());
-
   open();
 })();

@@ -1,0 +1,82 @@
+"""Jobs: what waits and runs in each queue, who runs it, the newest jobs, and the life of each."""
+
+import json
+
+from callboard.board.jobs.finding.finding import JobQuery
+from callboard.board.jobs.finding.templates import written
+from callboard.board.jobs.wording import event_words, job_lines, since, state_words, worker_topics
+from callboard.door.jobs import STATES
+from callboard.errors import RequestRefused
+from callboard.web.console.drawing import clock
+from callboard.web.console.page import Question, Shown
+from callboard.web.console.plots.plots import plots_of
+
+ROWS = 50
+"""Jobs on a page."""
+
+EVENTS = 500
+"""Events of one job, the newest."""
+
+NS_PER_MS = 1_000_000
+
+FILTERS = ("queue", "topic", "state", "where")
+PAGED = frozenset({"after"})
+
+
+async def jobs(asked: Question) -> Shown:
+    """The queues, the workers, and a page of the newest jobs that fit the query."""
+    now_ms = asked.board.context.now_ns() / NS_PER_MS
+    chosen = {name: asked.text(name) for name in FILTERS}
+    shown = {
+        "chosen": chosen, "states": STATES, "after": asked.text("after"), "topics": worker_topics,
+        "rates": {each.name: _per_minute(asked, each.name) for each in asked.now.queues},
+        "words": lambda job: state_words(job, now_ms), "since": lambda ms: since(ms, now_ms),
+        "plots": plots_of(asked, "queues", "jobs", queue=chosen["queue"]),
+    }  # fmt: skip
+    if asked.now.problem:
+        return shown | {"page": None}
+    query = JobQuery()
+    if chosen["queue"]:
+        query["queue"] = chosen["queue"]
+    if chosen["topic"]:
+        query["topic"] = chosen["topic"]
+    if chosen["where"]:
+        query["where"] = dict([written(chosen["where"])])
+    states = chosen["state"] or ("open", "history")
+    after = asked.whole("after", -1) if asked.text("after") else -1
+    page = await asked.board.jobs.find(states, after=after, limit=ROWS, newest=True, order="added", **query)
+    return shown | {"page": page}
+
+
+def _per_minute(asked: Question, queue: str) -> str:
+    """How many jobs of the queue have ended in a minute, lately; empty if that is not known yet."""
+    found = asked.now.history.per_minute(("ended", queue), asked.board.context.now_ns() / 1e9)
+    return "" if found is None else f"{found:.3g}"
+
+
+async def job(asked: Question) -> Shown:
+    """One job; if that is asked for, with what became of it, for which the whole topic is read."""
+    number, board = asked.number("id"), asked.board
+    found = await board.jobs.get(number)
+    life = await board.jobs.history(number) if asked.choice("life", ("all",)) else None
+    if found is None and not life:
+        raise RequestRefused(f"nothing is known of job {number}; it may be forgotten", code="not_found")
+    events = [(event.time_ms * NS_PER_MS, event_words(event, _clock)) for event in (life or ())[-EVENTS:]]
+    return {
+        "number": number, "its": found, "events": events, "life": life, "left_out": len(life or ()) - len(events),
+        "lines": list(job_lines(found, board.context.now_ns() / NS_PER_MS)) if found else [],
+        "payload": _written(found.payload if found else None), "result": _written(found.result if found else None),
+    }  # fmt: skip
+
+
+def _clock(ms: int) -> str:
+    return clock(ms * NS_PER_MS)
+
+
+def _written(value: object) -> str:
+    """A payload or a result, as JSON; bytes by their length, and nothing for None."""
+    if value is None:
+        return ""
+    if isinstance(value, bytes):
+        return f"{len(value)} bytes that are no JSON: {value[:100]!r}"
+    return json.dumps(value, ensure_ascii=False)
