@@ -58,7 +58,7 @@ async def package_content(board: BoardContext, offset: int) -> PackageContent:
     log, topic, blobs = board.log, board.topics.package, board.blobs
     message = package_in(await record_at(log, topic, offset))
     if not isinstance(message, PackageMessage):
-        raise message
+        return PackageContent(offset, "undecodable", (), problem=str(message))
     try:
         now = await _entries(message, blobs)
     except CONTENT_ERRORS as error:

@@ -13,7 +13,7 @@ PATHS = 20
 
 WORDS: Mapping[FateName, tuple[str, str]] = {
     "given_up": ("given up", "bad"),
-    "held": ("in quarantine", "bad"),
+    "held": ("held", "bad"),
     "hook_failed": ("its hook failed", "bad"),
     "unfinished": ("not finished", "bad"),
     "next": ("next", "busy"),

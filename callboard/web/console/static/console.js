@@ -5,7 +5,6 @@
   const content = document.getElementById("content");
   const lost = document.getElementById("lost");
   const pause = document.getElementById("pause");
-  const dialog = document.getElementById("dialog");
   const RETRY_MS = 5000;
   let source = null;
   let retry = 0;
