@@ -15,25 +15,28 @@ if TYPE_CHECKING:
 WAIT_S = 10.0
 """How long the result of a command is waited for. After that it stands without an answer."""
 
-DIGITS_MAX = 19
-"""Of a number: no log has a greater offset."""
-
 
 @dataclass(frozen=True, slots=True)
 class Parameter:
-    """What an action needs. The link to its form says it, unless the form ``asks`` for it."""
+    """What an action needs; a whole number from 0 to ``most``, if that is given. The link to its form says it, unless
+    the form ``asks`` for it.
+    """
 
     name: str
     label: str
-    is_whole: bool = False
+    most: int | None = None
     asks: bool = False
     is_needed: bool = True
 
     def read(self, text: str) -> str | int:
-        """The value. Raises ``RequestRefused`` for a number that is none; the board checks the rest."""
-        if self.is_whole and not (text.isascii() and text.isdigit() and len(text) <= DIGITS_MAX):
-            raise RequestRefused(f"{self.label.lower()} is {shown(text)}, but should be a whole number", code="invalid")
-        return int(text) if self.is_whole else text
+        """The value. Raises ``RequestRefused`` for a wrong number; the board checks the rest."""
+        if self.most is None:
+            return text
+        is_whole = text.isascii() and text.isdigit() and len(text) <= len(str(self.most))
+        if not is_whole or int(text) > self.most:
+            why = f"{self.name} is {shown(text)}, but should be a whole number from 0 to {self.most}"
+            raise RequestRefused(why, code="invalid")
+        return int(text)
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,13 +7,14 @@ from callboard.board.jobs.job import Job
 from callboard.board.jobs.wording import state_words
 from callboard.door.names import unknown
 from callboard.errors import RequestRefused
+from callboard.messages.jobs.limits import JOB_MAX
 from callboard.web.console.actions.action import Action, Outcome, Parameter, Values
 from callboard.web.console.watch import Snapshot
 
 if TYPE_CHECKING:
     from callboard.board.board import Callboard
 
-JOB = Parameter("job", "The job", is_whole=True)
+JOB = Parameter("job", "The job", JOB_MAX)
 QUEUE = Parameter("queue", "The queue")
 
 Perform = Callable[["Callboard", Values, str, str], Awaitable[Outcome]]

@@ -3,9 +3,11 @@
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Any
 
+from callboard.actors.subscriber.gates.pacing import PER_MIN_MAX
 from callboard.board.command.clearing import clearable
 from callboard.board.command.wording import told
 from callboard.board.views import CommandResult, SubscriberStatus, shown_state
+from callboard.door.limits import OFFSET_MAX
 from callboard.door.names import unknown
 from callboard.errors import LogUnavailable, RequestRefused
 from callboard.units import count
@@ -16,8 +18,8 @@ if TYPE_CHECKING:
     from callboard.board.board import Callboard
 
 SUBSCRIBER = Parameter("subscriber", "The subscriber")
-OFFSET = Parameter("offset", "The offset", is_whole=True, is_needed=False)
-PER_MINUTE = Parameter("packages_per_min", "Packages a minute; 0 lifts the limit", is_whole=True, asks=True)
+OFFSET = Parameter("offset", "The offset", OFFSET_MAX, is_needed=False)
+PER_MINUTE = Parameter("packages_per_min", "Packages a minute; 0 lifts the limit", PER_MIN_MAX, asks=True)
 
 Send = Callable[..., Awaitable[CommandResult]]
 

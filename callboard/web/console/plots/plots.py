@@ -6,7 +6,6 @@ from dataclasses import dataclass
 
 from markupsafe import Markup
 
-from callboard.errors import RequestRefused
 from callboard.web.console.drawing import draw
 from callboard.web.console.page import Question
 from callboard.web.console.plots.history import BUCKETS, History
@@ -52,9 +51,7 @@ def plots_of(asked: Question, *plots: str, subscriber: str = "", queue: str = ""
     Raises:
         RequestRefused: there is no such range.
     """
-    word = asked.text("range", 20) or "15min"
-    if word not in RANGES:
-        raise RequestRefused(f"there is no such range; choose one of {', '.join(RANGES)}", code="not_found")
+    word = asked.choice("range", RANGES, "15min")
     history, (_, range_s) = asked.now.history, RANGES[word]
     window = Window.until(asked.board.context.now_ns() / 1e9, range_s)
     view = View(asked, history.samples(range_s), window, subscriber or queue)

@@ -11,8 +11,8 @@ from callboard.units import age
 from callboard.web.console.drawing import draw
 from callboard.web.console.plots.lines import Line, Window
 
-WIDTH, HEIGHT = 480, 200
-LEFT, RIGHT, TOP, BOTTOM = 56, 8, 8, 24
+WIDTH, HEIGHT = 360, 170
+LEFT, RIGHT, TOP, BOTTOM = 48, 8, 8, 22
 """The margins, with room for what is written at the axes."""
 
 LINES_MAX = 6
@@ -92,7 +92,7 @@ def path(line: Line, across: Scale, up: Scale) -> str:
 
 def step_for(span: float, *, seconds: bool = False) -> float:
     """A round step, of which three to six cover the span."""
-    rough = span / 4 if span > 0 else 0.25
+    rough = span / 4 if span > 0 else 1.0
     if seconds and rough > 5:
         return next((float(step) for step in STEPS_S if step >= rough), DAY_S * math.ceil(rough / DAY_S))
     power = 10.0 ** math.floor(math.log10(rough))
