@@ -71,11 +71,11 @@ class Reader:
     """Somebody who reads pages."""
 
     def __init__(self, client: httpx.AsyncClient) -> None:
-        self._client = client
+        self.client = client
 
     async def page(self, path: str, status: int = 200) -> str:
         """The page as HTML."""
-        answer = await self._client.get(path)
+        answer = await self.client.get(path)
         assert answer.status_code == status, f"{path}: {answer.status_code} {answer.text[:500]}"
         return answer.text
 
@@ -83,12 +83,12 @@ class Reader:
         """What the page says below its header."""
         return words(re.split("<main[^>]*>", await self.page(path, status), maxsplit=1)[1])
 
-    async def until(self, path: str, *wanted: str) -> str:
-        """What the page says, once it says all of this."""
+    async def until(self, path: str, *wanted: str, without: str = "\0") -> str:
+        """What the page says, once it says all of this, and not that."""
         async with asyncio.timeout(DEADLINE_S):
             while True:
                 found = await self.words(path)
-                if all(each in found for each in wanted):
+                if all(each in found for each in wanted) and without not in found:
                     return found
                 await asyncio.sleep(READ_S)
 
