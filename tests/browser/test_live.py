@@ -82,11 +82,11 @@ async def test_a_console_that_is_gone_is_said_so_until_it_is_back(tmp_path):
             lost = page.locator("#lost")
             await expect(page.locator("#s-edge")).to_be_visible()
             await expect(lost).to_be_hidden()
-            await looker.context.set_offline(True)  # noqa: FBT003 - Playwright's
+            await looker.context.set_offline(True)
             await page.evaluate("window.dispatchEvent(new Event('pagehide')); window.dispatchEvent(new Event('pageshow'))")
             await expect(lost).to_be_visible()
             await expect(page.locator("#s-edge")).to_be_visible()
-            await looker.context.set_offline(False)  # noqa: FBT003
+            await looker.context.set_offline(False)
             await expect(lost).to_be_hidden(timeout=15_000)
 
 

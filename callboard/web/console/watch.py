@@ -121,7 +121,7 @@ class Watch:
 
     async def _reading(self, number: int, now_ns: int) -> Snapshot:
         board, history = self.board, self._snapshot.history
-        status = await board.status(timeout_s=ANSWER_S)
+        status = await board.status(timeout_s=ANSWER_S / 2)  # long queues are counted for this long, then the next time
         if status.problem:
             raise CallboardError(status.problem)
         found = Snapshot(

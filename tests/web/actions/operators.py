@@ -1,5 +1,6 @@
 """Operators and viewers at the same console, who open forms and send them."""
 
+import asyncio
 import html
 import re
 from collections.abc import AsyncIterator, Mapping
@@ -14,6 +15,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from callboard import Callboard
 from callboard.board.read.log.log_records import opened
+from callboard.board.views import SubscriberStatus
 from callboard.http_server import Server
 from callboard.messages.distribution.topic_messages import CommandMessage
 from callboard.messages.record import Record
@@ -133,3 +135,13 @@ async def fleet(folder: Path, **options: Any) -> AsyncIterator[Callboard]:
         for each in (berlin, paris):
             await each.caught_up(DEADLINE_S)
         yield board
+
+
+async def until(board: Callboard, name: str, wanted: str) -> SubscriberStatus:
+    """The subscriber, once it says that it is in this state; when it is idle, with an empty queue."""
+    async with asyncio.timeout(DEADLINE_S):
+        while True:
+            [row] = [each for each in (await board.status()).subscribers if each.name == name]
+            if row.state == wanted and (wanted != "idle" or not row.lag_packages):
+                return row
+            await asyncio.sleep(READ_S)

@@ -1,30 +1,16 @@
 """Operators command subscribers from the console, and what is said of it on the log."""
 
-import asyncio
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from callboard import Callboard
 from callboard.actors.core.backoff import Backoff
 from callboard.messages.signing import SigningKey
-from tests.web.actions.operators import DEADLINE_S, READ_S, console, fleet, records
+from tests.web.actions.operators import console, fleet, records, until
 from tests.web.served import run
 
 HOSTILE = "<script>alert(1)</script> \u202e\x1b[31m\n'\""
-
-
-async def state(board: Callboard, name: str) -> Any:
-    [row] = [each for each in (await board.status()).subscribers if each.name == name]
-    return row
-
-
-async def until(board: Callboard, name: str, wanted: str) -> Any:
-    async with asyncio.timeout(DEADLINE_S):
-        while (row := await state(board, name)).state != wanted or (wanted == "idle" and row.lag_packages):  # noqa: ASYNC110 - of other objects
-            await asyncio.sleep(READ_S)
-        return row
 
 
 async def published(board: Callboard, folder: Path, *texts: str) -> None:

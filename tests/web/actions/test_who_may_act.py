@@ -12,7 +12,6 @@ from callboard.web.console.actions.table import ACTIONS
 from tests.web.actions.operators import Answer, console, fleet
 from tests.web.served import run
 
-
 FORM = "application/x-www-form-urlencoded"
 
 

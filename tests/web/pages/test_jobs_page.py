@@ -27,7 +27,7 @@ async def test_a_board_without_jobs_says_how_they_come(tmp_path: Path):
         assert "No such job" in said
         assert "No schedule is set" in await reads.words("/schedules")
         assert "No entities, processes, projections or reactions run" in await reads.words("/folds")
-        assert "nothing is known of job 7" in await reads.words("/jobs/7", 404)
+        assert "there is no job 7" in await reads.words("/jobs/7", 404)
 
 
 @run
@@ -116,26 +116,26 @@ async def test_a_job_shows_its_payload_progress_result_and_life(tmp_path: Path):
             failed = await board.jobs.add("refuse")
             for each in (done, failed):
                 await board.jobs.wait(each.id)
-            said = await reads.words(f"/jobs/{done.id}?life=all")
+            said = await reads.words(f"/jobs/{done.id}")
             assert f"job {done.id}, scan: succeeded" in said
             assert "title: a scan" in said
             assert "step 3 of 4" in said
             assert "Log scanned <script>alert(1)</script>\\u202e" in said
             assert "Payload {" in said
             assert 'Result {"seen": {"path":' in said
+            said = await reads.words(f"/jobs/{done.id}/life")
             assert "added, by " in said
             assert "succeeded, attempt 1, on " in said
-            assert "Read it from the log" in await reads.words(f"/jobs/{done.id}")
-            said = await reads.words(f"/jobs/{failed.id}?life=all")
-            assert "message: <script>alert(1)</script>\\u202e" in said
-            assert "error, attempt 1" in said
+            assert "message: <script>alert(1)</script>\\u202e" in await reads.words(f"/jobs/{failed.id}")
+            assert "error, attempt 1" in await reads.words(f"/jobs/{failed.id}/life")
             for number in (done.id, failed.id):
-                page = await reads.page(f"/jobs/{number}?life=all")
+                page = await reads.page(f"/jobs/{number}") + await reads.page(f"/jobs/{number}/life")
                 assert "<script>alert" not in page
                 assert "\u202e" not in page
         await board.jobs.forget(done.id)
-        assert "no longer in the history" in await reads.words(f"/jobs/{done.id}?life=all")
-        assert "nothing is known" in await reads.words(f"/jobs/{done.id}", 404)
+        assert "removed" in await reads.words(f"/jobs/{done.id}/life")
+        assert "the log may still tell its life" in await reads.words(f"/jobs/{done.id}", 404)
+        assert "nothing is known of job 1" in await reads.words("/jobs/1/life", 404)
 
 
 @run

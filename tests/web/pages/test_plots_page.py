@@ -6,13 +6,14 @@ from pathlib import Path
 
 from callboard import Callboard
 from callboard.web.console.plots.plots import RANGES
+from tests.web.pages.test_log_is_away import on_a_cable
 from tests.web.served import READ_S, Reader, reader, run
 from tests.web.stage import fleet_of, packages
 
 HOSTILE = "<script>alert(1)</script>"
 
 
-async def later(board: Callboard, seconds: float) -> None:
+def later(board: Callboard, seconds: float) -> None:
     """Have the clock of the board show a later time."""
     now_ns = board.context.now_ns
     board.context.now_ns = lambda: now_ns() + round(seconds * 1e9)
@@ -24,7 +25,7 @@ async def words(reads: Reader, path: str) -> str:
 
 async def until(reads: Reader, path: str, pattern: str) -> str:
     async with asyncio.timeout(30):
-        while not re.search(pattern, said := await words(reads, path)):
+        while not re.search(pattern, said := await words(reads, path)):  # noqa: ASYNC110 - the page is asked for
             await asyncio.sleep(READ_S)
     return said
 
@@ -56,7 +57,7 @@ async def test_deliveries_and_jobs_are_told_by_the_minute_once_there_are_two_sam
         await board.jobs.add("mail/send")
         await until(reads, "/plots", r"queued in all: 1, at most 1")
         assert "imported by all subscribers" not in await reads.words("/plots")
-        await later(board, 60)
+        later(board, 60)
         await fleet_of(board, ["a"], offset=0, imported=160, time_ns=board.context.now_ns())
         for _ in range(5):
             await board.jobs.add("mail/send")
@@ -68,31 +69,21 @@ async def test_deliveries_and_jobs_are_told_by_the_minute_once_there_are_two_sam
 
 @run
 async def test_a_log_that_cannot_be_read_leaves_a_gap(tmp_path: Path):
-    async with Callboard("memory:", base=tmp_path) as board, reader(board) as reads:
+    board, opened = on_a_cable(tmp_path)
+    async with board, reader(board) as reads:
         await packages(board, 3)
         await fleet_of(board, ["a"], offset=0)
         await until(reads, "/plots", r"a: \d, at most \d")
-        working, log = board.log.bounds, type(board.log)
-        original = log.bounds
-
-        async def away(*_: object) -> None:
-            from callboard.errors import LogUnavailable
-
-            raise LogUnavailable("the log is away")
-
-        log.bounds = away  # type: ignore[assignment]
-        try:
-            await until(reads, "/plots", "The log cannot be read since")
-            await later(board, 300)
-            assert re.search(r"a: unknown, at most \d", await words(reads, "/plots"))
-        finally:
-            log.bounds = original
-        assert working
-        said = await until(reads, "/plots", r"a: \d, at most \d")
-        assert "cannot be read" not in said
+        opened[0].is_off = True
+        await until(reads, "/plots", "The log cannot be read since")
+        later(board, 300)
+        assert re.search(r"all: unknown, at most \d", await words(reads, "/plots"))
+        opened[0].is_off = False
+        await until(reads, "/plots", r"all: \d, at most \d")
         page = await reads.page("/plots")
-        [drawing] = re.findall(r'class="line line-1" d="(M[\d.][^"]*)"', page.partition("plot-deliveries")[0].split("<ul")[0])
-        assert drawing.count("M") == 2
+        drawn = page.partition("plot-lag")[2].partition("<ul")[0]
+        [line] = re.findall(r'class="line line-1" d="(M[^"]*)"', drawn)
+        assert line.count("M") == 2
 
 
 @run

@@ -86,3 +86,7 @@ class Action:
     def target(self, values: Values) -> dict[str, Any]:
         """What it acts on."""
         return {each.name: values[each.name] for each in self.parameters if not each.asks and each.name in values}
+
+    def title(self, target: Values) -> str:
+        """What is done to what."""
+        return " ".join((self.label, *map(str, target.values())))

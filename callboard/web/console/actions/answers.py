@@ -106,7 +106,7 @@ class Answers:
             outcome, status = await self._once(by.user, action, target, values, token, reason)
         except CallboardError as error:
             return _failed(by, error, again)
-        return _result(by, action.label, outcome, status, "" if outcome.accepted else again)
+        return _result(by, action.title(target), outcome, status, "" if outcome.accepted else again)
 
     def _action(self, request: Request, user: User) -> Action:
         """The action that is asked for. Raises ``RequestRefused`` if there is none, or the user may not."""
@@ -127,7 +127,9 @@ class Answers:
             "action": action, "target": target, "given": given, "problem": str(problem or ""), "base": by.base,
             "foreseen": foreseen, "token": self._forms.token(by.user, _what(action, target)),
         }  # fmt: skip
-        return _answer(by, action.label, draw("actions/form.html", **shown), _status(problem) if problem else 200)
+        return _answer(
+            by, action.title(target), draw("actions/form.html", **shown), _status(problem) if problem else 200
+        )
 
     async def _once(
         self, user: User, action: Action, target: Values, values: Values, token: str, reason: str
@@ -145,10 +147,9 @@ class Answers:
             self._sent.popitem(last=False)
         outcome, status = await _performed(self._board, action, values, user, reason)
         self._sent[token] = by_whom, outcome
-        target_words = " ".join(map(str, target.values()))
         get_logger().info(
-            "action.performed", user=user.name, action=action.name, target=target_words, result=WORDS[outcome.accepted],
-            detail=outcome.text,
+            "action.performed", user=user.name, action=action.name, target=" ".join(map(str, target.values())),
+            result=WORDS[outcome.accepted], detail=outcome.text,
         )  # fmt: skip
         return outcome, status
 

@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING, Any
 from callboard.actors.subscriber.gates.pacing import PER_MIN_MAX
 from callboard.board.command.clearing import clearable
 from callboard.board.command.wording import told
-from callboard.board.views import CommandResult, SubscriberStatus, shown_state
+from callboard.board.views import CommandResult, shown_state
 from callboard.door.limits import OFFSET_MAX
-from callboard.door.names import unknown
-from callboard.errors import LogUnavailable, RequestRefused
+from callboard.errors import RequestRefused
 from callboard.units import count
 from callboard.web.console.actions.action import WAIT_S, Action, Outcome, Parameter, Values
+from callboard.web.console.pages.subscriber import subscriber_row
 from callboard.web.console.watch import Snapshot
 
 if TYPE_CHECKING:
@@ -24,18 +24,8 @@ PER_MINUTE = Parameter("packages_per_min", "Packages a minute; 0 lifts the limit
 Send = Callable[..., Awaitable[CommandResult]]
 
 
-def subscriber_of(now: Snapshot, name: str) -> SubscriberStatus:
-    """The subscriber as it was last read. Raises ``RequestRefused`` if there is none of this name."""
-    if not now.time_ns:
-        raise LogUnavailable(f"the board has not been read yet: {now.problem or 'try again in a moment'}")
-    rows = {row.name: row for row in now.status.subscribers}
-    if name not in rows:
-        raise unknown("subscriber", name, rows)
-    return rows[name]
-
-
 def _now(now: Snapshot, values: Values) -> str:
-    row = subscriber_of(now, values["subscriber"])
+    row = subscriber_row(now, values["subscriber"])
     reason = f" ({row.reason})" if row.reason else ""
     queued = f"{count(row.lag_packages, 'package')} queued" if row.lag_packages >= 0 else "a queue of unknown length"
     at = f" This is about the package at offset {values['offset']}." if "offset" in values else ""
@@ -47,7 +37,7 @@ async def _as_it_is(_: "Callboard", now: Snapshot, values: Values) -> tuple[str,
 
 
 async def _at_head(_: "Callboard", now: Snapshot, values: Values) -> tuple[str, Values]:
-    row = subscriber_of(now, values["subscriber"])
+    row = subscriber_row(now, values["subscriber"])
     if "offset" not in values and row.head_offset < 0:
         raise RequestRefused(f"nothing is at the head of the queue of {row.name}", code="empty")
     values = {"offset": row.head_offset, **values}
@@ -55,7 +45,7 @@ async def _at_head(_: "Callboard", now: Snapshot, values: Values) -> tuple[str, 
 
 
 async def _queued(board: "Callboard", now: Snapshot, values: Values) -> tuple[str, Values]:
-    name = subscriber_of(now, values["subscriber"]).name
+    name = subscriber_row(now, values["subscriber"]).name
     offset, many = await clearable(board.context, name, values.get("offset"), WAIT_S)
     what = f"{count(many, 'package')} of its queue up to offset {offset}, and quarantined packages up to there"
     return f"{name} will skip {what}. What comes later stays.", {**values, "offset": offset}

@@ -20,7 +20,6 @@ EVENTS = 500
 NS_PER_MS = 1_000_000
 
 FILTERS = ("queue", "topic", "state", "where")
-PAGED = frozenset({"after"})
 
 
 async def jobs(asked: Question) -> Shown:
@@ -55,18 +54,22 @@ def _per_minute(asked: Question, queue: str) -> str:
 
 
 async def job(asked: Question) -> Shown:
-    """One job; if that is asked for, with what became of it, for which the whole topic is read."""
+    """One job: its state, payload, progress and result."""
     number, board = asked.number("id"), asked.board
-    found = await board.jobs.get(number)
-    life = await board.jobs.history(number) if asked.choice("life", ("all",)) else None
-    if found is None and not life:
-        raise RequestRefused(f"nothing is known of job {number}; it may be forgotten", code="not_found")
-    events = [(event.time_ms * NS_PER_MS, event_words(event, _clock)) for event in (life or ())[-EVENTS:]]
-    return {
-        "number": number, "its": found, "events": events, "life": life, "left_out": len(life or ()) - len(events),
-        "lines": list(job_lines(found, board.context.now_ns() / NS_PER_MS)) if found else [],
-        "payload": _written(found.payload if found else None), "result": _written(found.result if found else None),
-    }  # fmt: skip
+    if (found := await board.jobs.get(number)) is None:
+        why = f"there is no job {number}, or no longer; the log may still tell its life, at /jobs/{number}/life"
+        raise RequestRefused(why, code="not_found")
+    lines = list(job_lines(found, board.context.now_ns() / NS_PER_MS))
+    return {"its": found, "lines": lines, "payload": _written(found.payload), "result": _written(found.result)}
+
+
+async def life(asked: Question) -> Shown:
+    """What became of a job, by whom and why; the whole topic is read for it."""
+    number = asked.number("id")
+    if not (found := await asked.board.jobs.history(number)):
+        raise RequestRefused(f"nothing is known of job {number}", code="not_found")
+    events = [(event.time_ms * NS_PER_MS, event_words(event, _clock)) for event in found[-EVENTS:]]
+    return {"number": number, "events": events, "left_out": len(found) - len(events)}
 
 
 def _clock(ms: int) -> str:

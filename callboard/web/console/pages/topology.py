@@ -10,13 +10,16 @@ ROWS = 50
 
 
 async def topology(asked: Question) -> Shown:
-    """The members in their order, and the newest changes."""
+    """The members in their order, the leader, and whether the view is settled."""
     board = asked.board
     found = asked.now.cluster or no_cluster(control_topic(board.settings.prefix), board.context.now_ns())
-    shown = {"found": found, "summary": summary(found), "words": member_words, "cursor": asked.text("cursor")}
-    if asked.now.problem:
-        return shown | {"history": None}
-    return shown | {"history": await board.topology.history(cursor=asked.text("cursor"), limit=ROWS)}
+    return {"found": found, "summary": summary(found), "words": member_words}
+
+
+async def changes(asked: Question) -> Shown:
+    """Who joined, left or was evicted and why, leaders and commands; the whole topic is read for it."""
+    cursor = asked.text("cursor")
+    return {"history": await asked.board.topology.history(cursor=cursor, limit=ROWS), "cursor": cursor}
 
 
 async def view(asked: Question) -> Shown:

@@ -6,7 +6,9 @@
   const ours = (event) => event.detail.target === dialog;
 
   document.body.addEventListener("htmx:beforeSwap", (event) => {
-    if (ours(event)) event.detail.shouldSwap = true; // a refusal is shown as well
+    if (!ours(event)) return;
+    event.detail.shouldSwap = true; // a refusal is shown as well
+    event.detail.isError = false;
   });
 
   document.body.addEventListener("htmx:afterSwap", (event) => {
