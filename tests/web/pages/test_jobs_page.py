@@ -148,6 +148,16 @@ async def test_schedules_show_their_next_ticks_in_their_zone(tmp_path: Path):
         ticks = re.findall(r"\d{4}-\d\d-\d\d 03:30:00\+05:30", said)
         assert len(ticks) == 5
         assert "off every 60 s suspended none none yet scan" in said
+        assert "1 to 100 of" not in said
+        for number in range(120):
+            await board.jobs.schedule(f"s{number:03}", "scan", every_s=60)
+        said = await reads.words("/schedules")
+        assert "122 schedules, by name" in said
+        assert "s119" not in said
+        said = await reads.words("/schedules?at=100")
+        assert "101 to 122 of 122 schedules" in said
+        assert "s119" in said
+        assert "122 schedules" in await reads.words("/schedules?at=500")
 
 
 @pytest.mark.parametrize("queue", ["main", HOSTILE[:-1]])

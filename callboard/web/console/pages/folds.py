@@ -3,9 +3,13 @@
 from callboard.board.entities.health.checkup import findings
 from callboard.web.console.page import Question, Shown
 
+ROWS = 100
+"""Folds on a page."""
+
 
 async def folds(asked: Question) -> Shown:
-    """Each fold, those first that need somebody, with what is wrong and what helps."""
-    rows = await asked.board.folds()
-    ordered = sorted(rows, key=lambda row: not row.needs)
-    return {"rows": [(row, list(findings(row, rows))) for row in ordered]}
+    """The folds, those first that need somebody, with what is wrong and what helps."""
+    found, at = await asked.board.folds(), asked.whole("at", 0)
+    rows = sorted(found, key=lambda row: not row.needs)[at : at + ROWS]
+    shown = [(row, list(findings(row, found))) for row in rows]
+    return {"rows": shown, "at": at, "found": len(found), "per_page": ROWS}

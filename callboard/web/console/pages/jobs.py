@@ -14,6 +14,9 @@ from callboard.web.console.plots.plots import plots_of
 ROWS = 50
 """Jobs on a page."""
 
+OTHERS = 200
+"""Queues, and workers, on a page; the others are on the command line."""
+
 EVENTS = 500
 """Events of one job, the newest."""
 
@@ -28,7 +31,8 @@ async def jobs(asked: Question) -> Shown:
     chosen = {name: asked.text(name) for name in FILTERS}
     shown = {
         "chosen": chosen, "states": STATES, "after": asked.text("after"), "topics": worker_topics,
-        "rates": {each.name: _per_minute(asked, each.name) for each in asked.now.queues},
+        "queues": [(each, _per_minute(asked, each.name)) for each in asked.now.queues[:OTHERS]],
+        "workers": asked.now.workers[:OTHERS],
         "words": lambda job: state_words(job, now_ms), "since": lambda ms: since(ms, now_ms),
         "plots": plots_of(asked, "queues", "jobs", queue=chosen["queue"]),
     }  # fmt: skip
