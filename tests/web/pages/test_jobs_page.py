@@ -10,7 +10,9 @@ import pytest
 from callboard import Callboard, RunningJob
 from callboard.board.jobs.new_job import NewJob
 from callboard.errors import CancelJob
+from callboard.messages.entities.entity_messages import FoldAnnouncementMessage
 from tests.web.served import OPERATOR, reader, run
+from tests.web.stage import tell
 
 HOSTILE = "<script>alert(1)</script>\u202e"
 
@@ -172,3 +174,21 @@ def test_the_plots_of_a_queue_are_beside_its_jobs(tmp_path: Path, queue: str):
                 assert "no queue" in await reads.words(f"/jobs?queue={queue}", 404)
 
     scenario()
+
+
+@run
+async def test_folds_show_how_far_they_are_what_is_wrong_and_what_helps(tmp_path: Path):
+    async with Callboard("memory:", base=tmp_path) as board, reader(board) as reads:
+        await tell(board, board.settings.topics.discovery, [
+            FoldAnnouncementMessage(
+                kind="entities", name="bank", instance="one", incarnation="1", state="live", interval_s=15
+            ),
+            FoldAnnouncementMessage(
+                kind="projection", name="x", instance=HOSTILE, incarnation="2", state="stopped", problem=HOSTILE,
+                interval_s=15,
+            ),
+        ])  # fmt: skip
+        words = await reads.until("/folds", "bank entities one live 0")
+        assert words.index("x projection") < words.index("bank entities")
+        assert "is stopped: <script>alert(1)</script>\\u202e: see docs/folds.md for what to do" in words
+        assert "<script>alert" not in await reads.page("/folds")
