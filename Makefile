@@ -4,6 +4,7 @@ PYTHON ?= python3
 ARGS ?=
 SECONDS ?= 60
 WORKERS ?= 2
+EXTRAS ?= postgres,kafka,s3,connectors,web,oidc,otel
 VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check
@@ -20,7 +21,7 @@ unexport PYTHONDONTWRITEBYTECODE # the tests start thousands of processes, each 
 .DELETE_ON_ERROR:
 .NOTPARALLEL: # every target uses the one .venv, and the tools use both cores by themselves
 .SUFFIXES:
-.PHONY: help demo pipeline-demo topology-demo jobs-demo bank-demo check test test-slow test-servers nightly behaviours endurance chaos kill-points soak conformance planted-bugs sim sim-planted fuzz lint bench bench-spark plots docs gen check-gen clean
+.PHONY: help demo pipeline-demo topology-demo jobs-demo bank-demo check test test-slow test-servers nightly behaviours endurance chaos kill-points soak conformance planted-bugs sim sim-planted fuzz lint bench bench-spark plots docs gen check-gen dist sbom clean
 
 help: ## List the targets; ARGS="..." is passed to the command behind a target.
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-13s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
@@ -130,12 +131,22 @@ docs: $(VENV)/.ready-test ## Build the documentation as a site, into build/docs.
 gen: $(VENV)/.ready-test ## Generate callboard/messages/_pb from the .proto files.
 	@$(GENERATE)
 
-check-docs: $(VENV)/.ready-test ## Build the documentation as a site, into build/docs.
-	@$(BIN)/python docs/build.py
-	@echo "build/docs/index.html"
-
-gen: $(VENV)/.ready-test ## Fail if callboard/messages/_pb differs from the .proto files.
+check-gen: $(VENV)/.ready-test ## Fail if callboard/messages/_pb differs from the .proto files.
 	@$(GENERATE) --check
+
+dist: $(VENV)/.ready-test ## Make the sdist and the wheel in dist/, and check what an index would show of them.
+	@rm -rf dist
+	@SOURCE_DATE_EPOCH=$${SOURCE_DATE_EPOCH:-$$(git log -1 --format=%ct)} $(BIN)/python -m build --quiet --no-isolation .
+	@$(BIN)/python -m twine check --strict dist/*
+
+sbom: dist ## List what the wheel runs with, as CycloneDX in dist/: make sbom EXTRAS=postgres,web.
+	@rm -rf build/sbom && $(BIN)/python -m venv --without-pip build/sbom
+	@$(PIP) --python build/sbom/bin/python install "$$(ls dist/*.whl)[$(EXTRAS)]"
+	@version=$$(build/sbom/bin/callboard --version | cut -d ' ' -f 2); \
+	sed "s/^dynamic = .*/version = \"$$version\"/" pyproject.toml >build/sbom/pyproject.toml; \
+	$(BIN)/python -m cyclonedx_py environment --pyproject build/sbom/pyproject.toml --output-reproducible \
+	  -o "dist/callboard-$$version.cdx.json" build/sbom/bin/python
+	@ls dist
 
 clean: ## Remove .venv, caches and everything else that can be rebuilt.
 	@rm -rf $(VENV) build dist pipeline-demo *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

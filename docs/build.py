@@ -37,6 +37,7 @@ PYTHON = {
     "callboard.actors": "Events, entities, processes, projections, reactions and agents of your own.",
     "callboard.testing.actors": "Tests of your own actors.",
     "callboard.web": "The console in your own service.",
+    "callboard.telemetry": "For your own log lines: the span that they belong to.",
 }
 """Packages whose public names are documented."""
 

@@ -220,6 +220,13 @@ COMMANDS: dict[str, Entry | Group] = {
         "configure": Entry("topology.command:configure",
             "Change settings of the cluster: lease, deadlines, budget of evictions.", changes=True),
     }, default="show"),
+    "console": group("Serve pages and an HTTP API that show the board; or add users for it.", {
+        "serve": Entry("console.serve:serve",
+            "Serve pages and an HTTP API that show the board, until Ctrl-C or SIGTERM; runs without a name."),
+        "add-user": Entry("console.add_user:add_user",
+            "Add a user to the file of users, or give one another role and password; a running console notices.",
+            changes=True),
+    }, default="serve"),
     "doctor": Entry("status.doctor:doctor",
         "Check configuration, servers, clocks, permissions and the fleet; exit with 1 if something needs attention."),
     "migrate": Entry("migrate:migrate",

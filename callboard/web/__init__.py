@@ -15,7 +15,8 @@ try:
 except ImportError as missing:
     raise ExtraMissing(f"the web console needs {missing.name}; run: pip install 'callboard[web]'") from missing
 
-from callboard.web.app import board_app
+from callboard.web.app import board_app, board_lifespan
+from callboard.web.signin.access import Access, Provider
 from callboard.web.user import Role, User
 
-__all__ = ["Role", "User", "board_app"]
+__all__ = ["Access", "Provider", "Role", "User", "board_app", "board_lifespan"]

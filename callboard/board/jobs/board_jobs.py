@@ -14,7 +14,8 @@ from callboard.board.jobs.functions.publishing import PUBLISH, publishing
 from callboard.board.jobs.health.report import WorkerState, worker_states
 from callboard.board.jobs.job import Job
 from callboard.board.jobs.job_events import JobEvents
-from callboard.board.jobs.log_context import bound_here, with_said
+from callboard.board.jobs.job_spans import adding
+from callboard.board.jobs.log_context import context_here, with_said
 from callboard.board.jobs.new_job import NewJob, NewJobOptions, checked_jobs
 from callboard.board.jobs.outbox.outboxing import Outboxing
 from callboard.board.jobs.queues import (
@@ -65,7 +66,9 @@ class BoardJobs(Finding, JobEvents, Outboxing, Scheduling):
         if waits:
             demand_known(given, await self._read())
         try:
-            ids = await self._adder().add(given, bound_here(self._board.settings.job_context))
+            with adding(given) as span:
+                ids = await self._adder().add(given, context_here(self._board.settings.job_context, span))
+                span.set({"messaging.message.id": str(ids[0])} if len(ids) == 1 else {})
         except Undecodable as error:
             raise RequestRefused(str(error)) from error
         if waits or any(each.unique for each in given):

@@ -2,6 +2,7 @@
 
 import time
 from functools import cache
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote, urlencode
@@ -26,8 +27,14 @@ def environment() -> Environment:
     )  # fmt: skip
     made.filters |= {"age": age, "size": size, "count": count, "clock": clock, "segment": segment, "query": query,
                      "number": number}  # fmt: skip
-    made.globals |= {"version": __version__}
+    made.globals |= {"version": __version__, "static": static_digest()}
     return made
+
+
+@cache
+def static_digest() -> str:
+    """Changes with the static files, so that browsers may keep them."""
+    return sha256(b"".join(path.read_bytes() for path in sorted(STATIC.iterdir()))).hexdigest()[:16]
 
 
 def _finally(value: Any) -> Any:

@@ -3,6 +3,7 @@
 import asyncio
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
+from weakref import WeakSet
 
 from callboard.board.read.status.status import members
 from callboard.board.topology.view import ClusterReport
@@ -49,11 +50,16 @@ class Snapshot:
     history: History = field(default_factory=History, compare=False)
 
 
+WATCHES: "WeakSet[Watch]" = WeakSet()
+"""All in this process, so that those of a board can be stopped with it."""
+
+
 class Watch:
     """The newest reading of an open board. The first question starts the readings; they end with ``stop``."""
 
     def __init__(self, board: "Callboard", *, read_s: float = READ_S, idle_s: float = IDLE_S) -> None:
         self.board = board
+        WATCHES.add(self)
         self._read_s = read_s
         self._idle_s = idle_s
         self._snapshot = Snapshot()

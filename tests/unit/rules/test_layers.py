@@ -31,6 +31,7 @@ FORBIDDEN = {
     "only the archive and the pipeline know Arrow": ("callboard.content.survey", "pyarrow.parquet"),
     "only connectors know encryption and call others over HTTP": ("callboard.board.views", "httpx"),
     "only connectors and the console serve HTTP": ("callboard.board.views", "starlette.routing"),
+    "only telemetry knows OpenTelemetry": ("callboard.board.views", "opentelemetry.trace"),
     "only the pipeline knows Spark and its tables": ("callboard.archive.reader", "pyspark.sql"),
     "only the command line knows the terminal": ("callboard.board.views", "rich.text"),
 }  # fmt: skip

@@ -60,7 +60,7 @@ class Batch:
 
     def append(self, now: Moment) -> Append:
         """The effect that puts them on the log."""
-        built = [(job.request.request_id, job.package) for job in self.jobs if job.package is not None]
+        built = [(job.request, job.package) for job in self.jobs if job.package is not None]
         records = tuple(
             new_record(
                 package,
@@ -68,9 +68,10 @@ class Batch:
                 time_ns=now.wall_ns,
                 producer=self._producer,
                 key=package.package_id,
-                cause=request_id,
+                cause=request.request_id,
+                traceparent=request.traceparent,
             )
-            for request_id, package in built
+            for request, package in built
         )
         return Append(self._topic, records)
 

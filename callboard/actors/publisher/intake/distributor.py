@@ -39,6 +39,7 @@ from callboard.errors import (
 from callboard.messages.distribution.mailbox import DistributeRequest, DistributeResponse
 from callboard.messages.distribution.publisher_mail import Counter, Counters, CountersQuery, Durations
 from callboard.messages.distribution.topic_messages import Histogram, Kind, PackageMessage
+from callboard.telemetry.traceparent import trace_of
 
 PASSING = (LogUnavailable, BlobUnavailable, RepositoryUnavailable)
 """Errors that a retry may overcome."""
@@ -221,7 +222,7 @@ class Distributor:
             self._answers.remember(answer)
             yield note(
                 "package.appended", request_id=answer.request_id, offset=offset, length=answer.length,
-                throttled_ms=answer.throttled_ms, throttled_by=answer.throttled_by,
+                throttled_ms=answer.throttled_ms, throttled_by=answer.throttled_by, **trace_of(job.request.traceparent),
             )  # fmt: skip
             yield from (Reply(origin, answer) for origin in sorted(job.origins))
 

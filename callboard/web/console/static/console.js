@@ -32,6 +32,17 @@
     htmx.process(content);
   }
 
+  async function isSignedOut(address) {
+    const asking = new AbortController();
+    try {
+      return (await fetch(address, { signal: asking.signal })).status === 401;
+    } catch {
+      return false;
+    } finally {
+      asking.abort();
+    }
+  }
+
   function close() {
     clearTimeout(retry);
     if (source) source.close();
@@ -52,6 +63,7 @@
       lost.hidden = false;
       close(); // by ourselves: after some errors a browser does not connect again
       retry = setTimeout(open, RETRY_MS);
+      isSignedOut(address).then((yes) => yes && location.reload()); // which leads to the page to sign in
     };
   }
 
