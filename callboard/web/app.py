@@ -65,7 +65,9 @@ def board_lifespan(board: Callboard) -> Callable[[object], AbstractAsyncContextM
 
 @asynccontextmanager
 async def watched(board: Callboard) -> AsyncIterator[None]:
-    """End all that reads the board for pages when this context is left."""
+    """Within this context, what was made to read the board for pages does so, also for plots while nobody looks."""
+    for watch in [each for each in WATCHES if each.board is board]:
+        watch.start()
     try:
         yield
     finally:

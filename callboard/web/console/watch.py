@@ -55,7 +55,7 @@ WATCHES: "WeakSet[Watch]" = WeakSet()
 
 
 class Watch:
-    """The newest reading of an open board. The first question starts the readings; they end with ``stop``."""
+    """The newest reading of an open board. ``start`` or the first question starts the readings; they end with ``stop``."""
 
     def __init__(self, board: "Callboard", *, read_s: float = READ_S, idle_s: float = IDLE_S) -> None:
         self.board = board
@@ -74,7 +74,7 @@ class Watch:
 
     async def after(self, number: int, timeout_s: float) -> Snapshot:
         """The first reading after this one, or the newest if none comes in time."""
-        self._start()
+        self.start()
         self._lookers += 1
         self._wanted.set()
         try:
@@ -92,7 +92,8 @@ class Watch:
             self._task.cancel()
             await asyncio.gather(self._task, return_exceptions=True)
 
-    def _start(self) -> None:
+    def start(self) -> None:
+        """Begin to read, if that has not begun."""
         if self._task is None or self._task.done():
             self._task = asyncio.create_task(self._read_always())
 

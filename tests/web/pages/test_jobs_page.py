@@ -11,8 +11,8 @@ from callboard import Callboard, RunningJob
 from callboard.board.jobs.new_job import NewJob
 from callboard.errors import CancelJob
 from callboard.messages.entities.entity_messages import FoldAnnouncementMessage
+from callboard.messages.headers import new_record
 from tests.web.served import OPERATOR, reader, run
-from tests.web.stage import tell
 
 HOSTILE = "<script>alert(1)</script>\u202e"
 
@@ -179,15 +179,13 @@ def test_the_plots_of_a_queue_are_beside_its_jobs(tmp_path: Path, queue: str):
 @run
 async def test_folds_show_how_far_they_are_what_is_wrong_and_what_helps(tmp_path: Path):
     async with Callboard("memory:", base=tmp_path) as board, reader(board) as reads:
-        await tell(board, board.settings.topics.discovery, [
-            FoldAnnouncementMessage(
-                kind="entities", name="bank", instance="one", incarnation="1", state="live", interval_s=15
-            ),
-            FoldAnnouncementMessage(
-                kind="projection", name="x", instance=HOSTILE, incarnation="2", state="stopped", problem=HOSTILE,
-                interval_s=15,
-            ),
-        ])  # fmt: skip
+        for said in (
+            {"kind": "entities", "name": "bank", "instance": "one", "state": "live"},
+            {"kind": "projection", "name": "x", "instance": HOSTILE, "state": "stopped", "problem": HOSTILE},
+        ):
+            message = FoldAnnouncementMessage(incarnation=said["name"], interval_s=15, **said)
+            record = new_record(message, record_id=said["name"], time_ns=board.context.now_ns(), producer="one/1")
+            await board.log.append(board.settings.topics.discovery, [record])
         words = await reads.until("/folds", "bank entities one live 0")
         assert words.index("x projection") < words.index("bank entities")
         assert "is stopped: <script>alert(1)</script>\\u202e: see docs/folds.md for what to do" in words
