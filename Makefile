@@ -50,12 +50,14 @@ test: $(VENV)/.ready-test ## Run all tests that need only Python, for example: m
 test-slow: $(VENV)/.ready-test ## Run the tests of make test that are not in make check.
 	@$(PYTEST) -m "not ($(SERVERS))" $(addprefix --ignore=,$(QUICK)) $(ARGS)
 
-test-servers: $(VENV)/.ready-spark ## Run the tests with real Kafka, PostgreSQL and S3 servers, and Spark; needs Java and Maven.
+test-servers: $(VENV)/.ready-spark ## Run the tests with real Kafka, PostgreSQL, S3 and Prometheus servers, Spark, and Chromium; needs Java and Maven.
 	@-$(BIN)/python deploy/kafka/broker.py fetch # once, for all; if that fails, the tests say so
+	@-deploy/test_tools.sh # likewise
 	@$(PYTEST) -m "$(SERVERS)" $(ARGS)
 
 nightly: $(VENV)/.ready-spark $(VENV)/.ready-fuzz ## Run every test and search with larger numbers, for hours.
 	@-$(BIN)/python deploy/kafka/broker.py fetch
+	@-deploy/test_tools.sh
 	@CALLBOARD_LONG=1 CALLBOARD_SEEDS=0:$(or $(SEEDS),500) $(PYTEST) --timeout 7200
 	@$(MAKE) sim-planted planted-bugs kill-points chaos soak
 	@$(MAKE) sim SEEDS=$(or $(SEEDS),5000)

@@ -96,6 +96,7 @@ COMMANDS: dict[str, Entry | Group] = {
         "Append a package that does nothing; with --wait, check that all live subscribers process it.", changes=True),
     "status": Entry("status.status:status",
         "Show every subscriber and publisher: state, how far behind, why, and which command helps."),
+    "top": Entry("top.top:top", "Show the fleet and the jobs on one screen, as they are now, until q."),
     "ready": Entry("status.ready:ready", "Check whether a subscriber may serve: exit code 0 if so, 1 if not (yet)."),
     "queue": Entry("status.queue:queue",
         "Show the packages that a subscriber, or the slowest of a cohort, has not processed yet, oldest first."),

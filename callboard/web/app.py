@@ -12,6 +12,7 @@ from starlette.responses import Response
 from callboard.board.board import Callboard
 from callboard.door.rules import Rule, Unfit, checked, flag, instance_of
 from callboard.errors import ConfigError
+from callboard.web.api.routes import api_routes
 from callboard.web.console.routes import console_routes
 from callboard.web.console.watch import WATCHES, Watch
 from callboard.web.signin.access import Access
@@ -41,8 +42,9 @@ def board_app(board: Callboard, *, allow_actions: bool = False, access: Access |
     secret = session_secret(access.secret_file if isinstance(access, Access) else "")
     method = method_of(access, secret)
     watch = Watch(board)
+    pages = console_routes(board, watch, allow_actions=allow_actions)
     return Starlette(
-        routes=[*method.routes, *console_routes(board, watch, allow_actions=allow_actions)],
+        routes=[*method.routes, *api_routes(board), *pages],
         middleware=[Middleware(Guard, method=method, proxies=access.networks() if isinstance(access, Access) else ())],
         exception_handlers={Exception: _failed},
     )

@@ -81,6 +81,6 @@ async def too_wide(page: Page) -> list[str]:
     """What is wider than the window, so that the page would scroll sideways."""
     return await page.evaluate(
         """() => document.documentElement.scrollWidth <= innerWidth ? [] : [...document.querySelectorAll("*")]
-            .filter(each => each.getBoundingClientRect().right > innerWidth + 1).map(each => each.outerHTML.slice(0, 99))
-        """
+            .filter(each => each.getBoundingClientRect().right > innerWidth + 1)
+            .map(each => each.outerHTML.slice(0, 99))"""
     )

@@ -43,9 +43,11 @@ async def test_focus_open_details_scrolling_and_what_is_typed_stay(tmp_path):
             assert await page.evaluate("scrollY") == at
             assert await page.evaluate("document.activeElement.textContent") == "edge-50"
             await page.locator("input[name=q]").fill("half a na")
+            await page.locator("input[name=publisher]").fill("ma")
             await packages(board, 1)
             await expect(row.locator("td.number").first).to_have_text("2")
             assert await page.locator("input[name=q]").input_value() == "half a na"
+            assert await page.locator("input[name=publisher]").input_value() == "ma"
 
 
 @run
@@ -62,6 +64,7 @@ async def test_a_page_waits_while_it_is_paused_or_its_text_is_selected(tmp_path)
             await packages(board, 1)
             await expect(other.locator(behind)).to_have_text("1")
             await expect(page.locator(behind)).to_have_text("0")
+            await expect(page.locator("main.held")).to_be_visible()
             await page.get_by_role("button", name="Paused").click()
             await expect(page.locator(behind)).to_have_text("1")
             await page.locator("h1").select_text()
@@ -83,11 +86,26 @@ async def test_a_console_that_is_gone_is_said_so_until_it_is_back(tmp_path):
             await expect(page.locator("#s-edge")).to_be_visible()
             await expect(lost).to_be_hidden()
             await looker.context.set_offline(True)
-            await page.evaluate("window.dispatchEvent(new Event('pagehide')); window.dispatchEvent(new Event('pageshow'))")
+            for event in ("pagehide", "pageshow"):  # as after a look at another page
+                await page.evaluate("name => window.dispatchEvent(new Event(name))", event)
             await expect(lost).to_be_visible()
             await expect(page.locator("#s-edge")).to_be_visible()
             await looker.context.set_offline(False)
             await expect(lost).to_be_hidden(timeout=15_000)
+
+
+@run
+async def test_a_click_copies_a_command(tmp_path):
+    async with (
+        staged(tmp_path) as board, served(board) as address, chromium() as browser, looking(browser, address) as looker,
+    ):  # fmt: skip
+        await looker.context.grant_permissions(["clipboard-read", "clipboard-write"])
+        page = await looker.opens("/subscribers/stuck")
+        code = page.get_by_text("callboard retry stuck", exact=True)
+        await code.click()
+        await expect(page.locator("code.copied")).to_have_text("callboard retry stuck")
+        assert await page.evaluate("navigator.clipboard.readText()") == "callboard retry stuck"
+        assert await page.evaluate("getSelection().isCollapsed")
 
 
 @run

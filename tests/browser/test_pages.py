@@ -60,7 +60,8 @@ async def test_names_of_strangers_neither_run_nor_widen_a_page(tmp_path, size):
         async with (
             served(board) as address, chromium() as browser, looking(browser, address, size) as looker,
         ):  # fmt: skip
-            for path in ("/", f"/subscribers/{'w' * 100}", "/packages/1", "/packages/1/content", "/log", "/log/package/1"):
+            its = f"/subscribers/{'w' * 100}"
+            for path in ("/", its, "/packages/1", "/packages/1/content", "/log", "/log/package/1"):
                 page = await looker.opens(path)
                 assert not await too_wide(page), path
                 assert not await barriers(page), path

@@ -10,6 +10,7 @@ from typing import Any
 
 import httpx
 from starlette.applications import Starlette
+from starlette.routing import Mount
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from callboard import Callboard
@@ -17,11 +18,8 @@ from callboard.http_server import Server
 from callboard.web import User
 from callboard.web.console.routes import console_routes
 from callboard.web.console.watch import Watch
+from callboard.web.signin.headers import POLICY
 
-POLICY = (
-    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; "
-    "form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
-)
 OPERATOR = User("olga", "operator")
 READ_S = 0.05
 DEADLINE_S = 30.0
@@ -54,10 +52,11 @@ def guarded(app: ASGIApp, user: User | None) -> ASGIApp:
 
 
 @asynccontextmanager
-async def served(board: Callboard, user: User | None = None, read_s: float = READ_S) -> AsyncIterator[str]:
-    """The address of a console of this board; with an operator, it allows actions."""
-    watch = Watch(board, read_s=read_s, idle_s=read_s)
+async def served(board: Callboard, user: User | None = None, at: str = "") -> AsyncIterator[str]:
+    """The address of a console of this board, mounted ``at`` a path; with an operator, it allows actions."""
+    watch = Watch(board, read_s=READ_S, idle_s=READ_S)
     app = Starlette(routes=console_routes(board, watch, allow_actions=user is not None))
+    app = Starlette(routes=[Mount(at, app)]) if at else app
     server = Server(guarded(app, user), ("127.0.0.1", 0), streams=True)
     await server.start()
     try:
@@ -94,9 +93,9 @@ class Reader:
 
 
 @asynccontextmanager
-async def reader(board: Callboard, user: User | None = None) -> AsyncIterator[Reader]:
+async def reader(board: Callboard, user: User | None = None, at: str = "") -> AsyncIterator[Reader]:
     """Somebody who reads the console of this board."""
-    async with served(board, user) as address, httpx.AsyncClient(base_url=address, timeout=DEADLINE_S) as client:
+    async with served(board, user, at) as address, httpx.AsyncClient(base_url=address, timeout=DEADLINE_S) as client:
         yield Reader(client)
 
 

@@ -1,4 +1,4 @@
-"""A board with something to see: real subscribers, some of which are in trouble, and what strangers wrote to its log."""
+"""A board with something to see: real subscribers, some of them in trouble, and what strangers wrote to its log."""
 
 import asyncio
 import time

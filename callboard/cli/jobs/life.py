@@ -1,6 +1,5 @@
 """``callboard jobs history`` and ``events``: what became of jobs."""
 
-from dataclasses import asdict
 from datetime import datetime
 from typing import TYPE_CHECKING, Annotated
 
@@ -11,7 +10,7 @@ from callboard.cli.board import on_board
 from callboard.cli.jobs.listing import JobId
 from callboard.cli.jobs.many import demand_topic
 from callboard.cli.options import BoardOptions, Json
-from callboard.cli.terminal.output import show_json, show_list, show_result
+from callboard.cli.terminal.output import show_json, show_list, show_next
 from callboard.errors import RequestRefused
 
 if TYPE_CHECKING:
@@ -40,15 +39,15 @@ def events(
     start = "" if once and after is None else after
 
     async def work(board: "Callboard") -> None:
-        known = list[dict[str, object]]()
+        known = list["JobEvent"]()
         if once:
             await demand_topic(board, topic)
         async for event in board.jobs.events(start, topic=topic, kinds=kind or (), follow=not once):
             if json and once:
-                known.append(asdict(event))
+                known.append(event)
             else:
-                show_result(asdict(event), " ".join(_row(event)), json=json, indent=None)
-        if json:
+                show_next(event, " ".join(_row(event)), json=json)
+        if json and once:
             show_json(known)
 
     on_board(options, work, endless=not once)

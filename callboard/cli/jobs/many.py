@@ -9,7 +9,7 @@ import typer
 from callboard.actors.jobs.topics import matched
 from callboard.board.jobs.finding.finding import JobQuery
 from callboard.board.jobs.finding.statistics import JobFigures
-from callboard.board.jobs.finding.templates import written
+from callboard.board.jobs.finding.templates import condition_in
 from callboard.cli.board import on_board
 from callboard.cli.commanding import Author, Reason
 from callboard.cli.options import BoardOptions, Json
@@ -36,7 +36,7 @@ def query(topic: str | None, queue: str | None, where: list[str] | None) -> JobQ
     if queue is not None:
         found["queue"] = queue
     if where:
-        found["where"] = dict(map(written, where))
+        found["where"] = dict(map(condition_in, where))
     return found
 
 
@@ -100,7 +100,7 @@ def stats(options: BoardOptions, json: Json = False) -> None:
     """Show what became of all jobs: in all, and by queue, topic and worker."""
     found = on_board(options, lambda board: board.jobs.statistics())
     if json:
-        show_json(asdict(found))
+        show_json(found)
         return
     names = tuple(asdict(found.total))
     rows = [("all", found.total)]

@@ -13,12 +13,12 @@ from callboard.backends.repositories.path_patterns import PathPatterns
 from callboard.board.connect.configured import add_configured_targets
 from callboard.cli.board import configure_service_logging, open_board, place
 from callboard.cli.log.retention import retention_gate
-from callboard.cli.options import BoardOptions, Create, Member, MetricsPort
+from callboard.cli.options import BoardOptions, Create, Listen, Member
 from callboard.cli.publishing.requests import answer_requests
 from callboard.cli.publishing.watching import watch
+from callboard.cli.run.endpoints import Address, checked_address, endpoints
 from callboard.cli.run.membership import membership
 from callboard.cli.run.service import first_of, stop_signals
-from callboard.cli.status.metrics import serve_metrics
 from callboard.config import Loaded, Value
 from callboard.config.placement import placement
 from callboard.errors import ConfigError, LogError, RequestRefused
@@ -41,7 +41,7 @@ def publisher(
         float | None,
         typer.Option("--watch", metavar="SECONDS", min=0.1, help="Look for changes this often, and ship them."),
     ] = None,
-    metrics_port: MetricsPort = 0,
+    listen: Listen = "",
     member: Member = None,
     create: Create = False,
 ) -> None:
@@ -64,7 +64,8 @@ def publisher(
         raise ConfigError(f"there is no folder {place(folder)} to ship from; create it, or name another (--from)")
     if watch_s and not loaded.config.publisher.source:
         raise ConfigError("there is nothing to watch; add --from DIR, or set source in [publisher]")
-    asyncio.run(_run(options, loaded, at, watch_s, metrics_port, requests=bool(requests), create=create))
+    address = checked_address(listen)
+    asyncio.run(_run(options, loaded, at, watch_s, address, requests=bool(requests), create=create))
 
 
 async def _run(
@@ -72,7 +73,7 @@ async def _run(
     loaded: Loaded,
     at: str,
     watch_s: float | None,
-    metrics_port: int,
+    address: Address,
     *,
     requests: bool,
     create: bool,
@@ -80,12 +81,14 @@ async def _run(
     config = loaded.config
     configure = configure_service_logging(options, config)
     with stop_signals() as stop:
-        async with open_board(loaded, create=create, configure=configure) as board:
+        async with (
+            open_board(loaded, create=create, configure=configure) as board,
+            endpoints(board, address, own := board.publisher(config.publisher.name)),
+        ):
             line = structlog.get_logger().bind(publisher=config.publisher.name)
             add_configured_targets(board.territory, config)
             if config.publisher.source:
                 board.territory.add_source(config.publisher.source)
-            own = board.publisher(config.publisher.name)
             agent = await own.start()
             works: list[Coroutine[Any, Any, Any]] = [membership(board, config.member)]
             works += [stop.wait(), agent.ended(), _retain(board, config.retention)]
@@ -96,8 +99,6 @@ async def _run(
                 patterns = PathPatterns(config.publisher.include, config.publisher.exclude)
                 placed = placement(loaded, own.name, folder, at)
                 works.append(watch(own, folder, placed, patterns, watch_s))
-            if metrics_port:
-                works.append(serve_metrics(board, metrics_port))
             line.info("publisher.started", log=place(config.log))
             await first_of(*works)
         line.info("publisher.stopped")

@@ -1,15 +1,13 @@
 """``callboard schedules list`` and ``next``: show schedules and their ticks."""
 
 from collections.abc import Iterable
-from dataclasses import asdict
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from callboard.board.jobs.schedules.schedule_state import ScheduleState
 from callboard.board.jobs.wording import on_clocks, rule_words
 from callboard.cli.board import on_board
-from callboard.cli.jobs.shown import plain
 from callboard.cli.options import BoardOptions, Json
 from callboard.cli.terminal.output import show_list, show_result
 
@@ -27,25 +25,13 @@ def list_schedules(
     """List the schedules by name; runs without a name."""
     found = on_board(options, lambda board: board.jobs.schedules(topic))
     none = "no such schedule" if topic else "no schedule is set"
-    show_list(found, ("NAME", "RULE", "NEXT", "LAST", "TOPIC", "STATE"), _row, none=none, json=json, data=schedule_data)
+    show_list(found, ("NAME", "RULE", "NEXT", "LAST", "TOPIC", "STATE"), _row, none=none, json=json)
 
 
 def _row(its: ScheduleState) -> Iterable[str]:
     state = its.problem or ("suspended" if its.suspended else "")
-    return (
-        its.name,
-        rule_words(its),
-        on_clocks(its.next_ms, its.zone),
-        on_clocks(its.last_ms, its.zone),
-        its.job.topic,
-        state,
-    )
-
-
-def schedule_data(its: ScheduleState) -> dict[str, Any]:
-    """The schedule as JSON."""
-    data = asdict(its)
-    return data | {"job": plain(data["job"])}
+    ticks = (on_clocks(ms, its.zone) for ms in (its.next_ms, its.last_ms))
+    return its.name, rule_words(its), *ticks, its.job.topic, state
 
 
 def next_ticks(

@@ -5,7 +5,7 @@ from typing import Annotated
 import typer
 
 from callboard.board.command.wording import told
-from callboard.board.views import CommandResult, to_data
+from callboard.board.views import CommandResult
 from callboard.cli.board import Work
 from callboard.cli.commanding import Said, commanding
 from callboard.cli.terminal.exit_codes import FOUND, USAGE
@@ -21,7 +21,7 @@ def report(done: CommandResult | tuple[CommandResult, ...], *, json: bool) -> No
     """Show the results of one or many commands; the exit code is that of the worst."""
     results = done if isinstance(done, tuple) else (done,)
     if json:
-        show_json([to_data(result) for result in results] if isinstance(done, tuple) else to_data(done))
+        show_json(done)
     for result in results:
         if not result.accepted:
             say(told(result))

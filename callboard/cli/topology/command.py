@@ -1,6 +1,5 @@
 """``callboard topology drain``, ``evict``, ``transfer``, ``freeze`` and ``configure``: commands to the cluster."""
 
-from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated, Literal, cast
 
 import typer
@@ -27,7 +26,7 @@ Sent = Work[ClusterCommandResult]
 def report(result: ClusterCommandResult, *, json: bool) -> None:
     """Show what became of a command; the exit code tells it, too."""
     if json:
-        show_json(asdict(result))
+        show_json(result)
     elif result.accepted:
         show(told(result))
     if not result.accepted:

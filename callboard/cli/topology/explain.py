@@ -1,7 +1,6 @@
 """``callboard topology explain``: explains a view of the cluster."""
 
 import time
-from dataclasses import asdict
 from typing import Annotated
 
 import typer
@@ -20,7 +19,7 @@ def explain(
     """Explain a view: the record that made it, the evidence, who acknowledged it when, and refusals nearby."""
     found = on_board(options, lambda board: board.topology.explain(epoch))
     if json:
-        show_json(asdict(found) | {"refusals": [refusal._asdict() for refusal in found.refusals]})
+        show_json(found)
         return
     show(*explained_lines(found, time.time_ns()))
     if found.refusals:

@@ -1,7 +1,6 @@
 """``callboard topology``: shows the members of the cluster."""
 
 from collections.abc import Iterator
-from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -27,7 +26,7 @@ def show(options: BoardOptions, details: Details = False, json: Json = False) ->
     """Show the members in their order, the leader, and whether the view is settled; runs without a name."""
     found = on_board(options, lambda board: board.topology.view())
     if json:
-        show_json(asdict(found))
+        show_json(found)
     else:
         show_lines(summary(found))
         if found.members:

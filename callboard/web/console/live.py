@@ -7,22 +7,15 @@ import asyncio
 import json
 import time
 from collections.abc import Awaitable, Callable
-from contextlib import suppress
 
-from starlette.requests import ClientDisconnect, Request
+from starlette.requests import Request
 from starlette.responses import Response
-from starlette.types import Receive, Scope, Send
 
 from callboard.web.console.page import Page, Question
 from callboard.web.console.watch import Snapshot, Watch
+from callboard.web.streams import QUIET_S, Stream
 
-QUIET_S = 15.0
-"""After this long without a new page a comment is sent, so that proxies keep the connection."""
-
-SEND_S = 20.0
-"""A reader that takes nothing for this long is let go; its browser connects again when it reads."""
-
-CORE_SHARE = 0.15
+CORE_SHARE = 0.1
 """How much of a core drawings may take. With many different pages open, each is drawn less often than it is read."""
 
 COST_S_MAX = 0.2
@@ -32,51 +25,6 @@ READERS_MAX = 400
 """Pages open at once; others are told to try again later, and still show what they had."""
 
 Draw = Callable[[Page, Question], Awaitable[tuple[int, str]]]
-HEADERS = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
-
-
-class Stream(Response):
-    """An answer that goes on until the reader leaves, takes nothing for ``SEND_S``, or ``pieces`` ends."""
-
-    media_type = "text/event-stream"
-
-    def __init__(
-        self, pieces: Callable[[], Awaitable[str]], begun: Callable[[], None], ended: Callable[[], None]
-    ) -> None:
-        super().__init__(headers=HEADERS)
-        del self.headers["content-length"]
-        self._pieces, self._begun, self._ended = pieces, begun, ended
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:  # noqa: ARG002
-        """Send the pieces as they come."""
-        self._begun()
-        try:
-            await self._serve(receive, send)
-        finally:
-            self._ended()
-
-    async def _serve(self, receive: Receive, send: Send) -> None:
-        await send({"type": "http.response.start", "status": 200, "headers": self.raw_headers})
-        sending = asyncio.ensure_future(self._send_all(send))
-        leaving = asyncio.ensure_future(_left(receive))
-        try:
-            await asyncio.wait({sending, leaving}, return_when=asyncio.FIRST_COMPLETED)
-        finally:
-            for task in (sending, leaving):
-                task.cancel()
-            await asyncio.gather(sending, leaving, return_exceptions=True)
-
-    async def _send_all(self, send: Send) -> None:
-        while True:
-            body = (await self._pieces()).encode()
-            async with asyncio.timeout(SEND_S):
-                await send({"type": "http.response.body", "body": body, "more_body": True})
-
-
-async def _left(receive: Receive) -> None:
-    with suppress(ClientDisconnect):
-        while (await receive())["type"] != "http.disconnect":
-            pass
 
 
 class Pace:
@@ -106,8 +54,9 @@ def live_updates(
         await pace.turn(cost_s)
         before_s = time.thread_time()
         _, content = await drawn(page, asked)
+        piece = f"event: page\ndata: {json.dumps(content)}\n\n"
         cost_s = min(time.thread_time() - before_s, COST_S_MAX)
-        return f"event: page\ndata: {json.dumps(content)}\n\n"
+        return piece
 
     async def draw_once(request: Request, now: Snapshot) -> str:
         """The page as it is at this reading, from the first who asks."""

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from callboard.door.rules import shown
-from callboard.errors import RequestRefused
+from callboard.errors import LogUnavailable, RequestRefused
 from callboard.web.console.watch import Snapshot
 from callboard.web.user import User
 
@@ -33,6 +33,13 @@ class Question:
     query: Mapping[str, str] = field(default_factory=dict)
     acts: bool = False
     base: str = ""
+
+    @property
+    def reading(self) -> Snapshot:
+        """The newest reading. Raises ``LogUnavailable`` if there never was one: then nothing can be said."""
+        if not self.now.time_ns:
+            raise LogUnavailable(self.now.problem or "the log has not been read yet; try again in a moment")
+        return self.now
 
     def text(self, name: str, most: int = 1000) -> str:
         """A value of the query; empty if not given. Raises ``RequestRefused`` if it is longer than ``most``."""

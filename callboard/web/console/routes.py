@@ -53,17 +53,15 @@ def console_routes(board: "Callboard", watch: Watch, *, allow_actions: bool) -> 
         )  # fmt: skip
 
     async def drawn(page: Page, asked: Question) -> tuple[int, str]:
-        async with searching if page.searches else nullcontext():
-            return await draw_page(page, asked)
+        return await draw_page(page, asked, searching)
 
     def answer(page: Page) -> Callable[[Request], Awaitable[Response]]:
         async def whole(request: Request) -> Response:
             asked = question(request, await watch.now())
             status, content = await drawn(page, asked)
-            path = quote(request.scope["path"].removeprefix(asked.base))
-            live = f"{asked.base}/live{path}{query(dict(asked.query))}"
+            here = quote(request.scope["path"].removeprefix(asked.base)) + query(dict(asked.query))
+            live = f"{asked.base}/live{here}" if page.is_live(asked.query) else ""
             title = " ".join((page.title, *map(str, asked.path.values())))
-            live = live if page.is_live(asked.query) else ""
             shown = framed(title, content, asked.user, asked.base, name=page.name, live=live)
             return HTMLResponse(shown, status)
 
@@ -80,16 +78,17 @@ def console_routes(board: "Callboard", watch: Watch, *, allow_actions: bool) -> 
     return [*live, *pages, *actions, static, Route(NO_PAGE.path, answer(NO_PAGE))]
 
 
-async def draw_page(page: Page, asked: Question) -> tuple[int, str]:
-    """The page's content, and its HTTP status."""
+async def draw_page(page: Page, asked: Question, searching: asyncio.Semaphore) -> tuple[int, str]:
+    """The page's content, and its HTTP status; searches wait for each other at ``searching``."""
+    waits = page.searches and not page.is_live(asked.query)
     frame = {"base": asked.base, "now": asked.now, "acts": asked.acts, "asked": asked}
     try:
-        async with asyncio.timeout(SHOW_S):
+        async with asyncio.timeout(SHOW_S), searching if waits else nullcontext():
             values = await page.show(asked)
     except CallboardError as error:
         return _status(error), draw("refused.html", problem=str(error), **frame)
     except TimeoutError:
-        problem = f"this takes longer than {SHOW_S:g} s; ask for less, or use the command line"
+        problem = f"this takes longer than {SHOW_S:g} s, perhaps as others search too; ask for less, or try again"
         return 503, draw("refused.html", problem=problem, **frame)
     return 200, draw(f"pages/{page.name}.html", **frame, **values)
 

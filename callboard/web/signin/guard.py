@@ -12,7 +12,7 @@ from callboard.web.signin.client import is_cross_site, seen_through
 from callboard.web.signin.headers import with_headers
 from callboard.web.signin.methods import Decide, Header, Local, Method, Service
 from callboard.web.signin.passwords import Passwords
-from callboard.web.signin.refusal import SIGN_IN, SIGN_OUT, Refusal, path_of
+from callboard.web.signin.refusal import Refusal, path_of
 from callboard.web.signin.sessions import Sessions
 from callboard.web.signin.users_file import UsersFile
 from callboard.web.user import User
@@ -42,6 +42,7 @@ class Guard:
 
     def __init__(self, app: ASGIApp, method: Method, proxies: Sequence[Network]) -> None:
         self._app, self._method, self._proxies = app, method, tuple(proxies)
+        self._open = {route.path for route in method.routes}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request."""
@@ -71,7 +72,7 @@ class Guard:
         if is_cross_site(request, may_lead_here=request.method in SAFE):
             return Refusal(403, "cross_site", "another site's page sent this; do it here, if it is what you want")
         path = path_of(request)
-        if path in {SIGN_IN, SIGN_OUT} or path.startswith(("/static/", f"{SIGN_IN}/")):
+        if path in self._open or path.startswith("/static/"):
             return None
         found = await self._method.user(request)
         if isinstance(found, User) and found.role == "viewer" and request.method not in SAFE:

@@ -1,6 +1,5 @@
 """Ways to tell who sends a request, and those where nobody signs in here: this host, a proxy, or the service itself."""
 
-import getpass
 import os
 from collections.abc import Awaitable, Callable, Collection, Sequence
 from typing import Protocol
@@ -8,6 +7,7 @@ from typing import Protocol
 from starlette.requests import Request
 from starlette.routing import Route
 
+from callboard.board.connect.user import current_user
 from callboard.door.limits import ID_CHARS_MAX
 from callboard.door.rules import is_storable, shown
 from callboard.errors import ConfigError
@@ -38,16 +38,10 @@ class Local:
 
     routes: Sequence[Route] = ()
 
-    def __init__(self) -> None:
-        try:
-            self._user = User(getpass.getuser(), "operator")
-        except (KeyError, OSError):  # a container may run under an id without a name
-            self._user = User(f"uid-{os.geteuid()}", "operator")
-
     async def user(self, request: Request) -> User | Refusal:
         """The user of this process, if the request comes from this host."""
         if is_local(request):
-            return self._user
+            return User(current_user() or f"uid-{os.geteuid()}", "operator")
         return Refusal(
             403, "forbidden", "only this host may see the console, at http://localhost or http://127.0.0.1, and not "
             "through a proxy; for others, it needs users, an OpenID provider or a trusted header",

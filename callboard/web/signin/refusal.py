@@ -6,8 +6,9 @@ from typing import NamedTuple
 from urllib.parse import urlencode
 
 from starlette.requests import Request
-from starlette.responses import HTMLResponse, JSONResponse, RedirectResponse, Response
+from starlette.responses import HTMLResponse, RedirectResponse, Response
 
+from callboard.web.api.answers import refused
 from callboard.web.console.drawing import draw
 
 SIGN_IN = "/sign-in"
@@ -31,16 +32,11 @@ class Refusal(NamedTuple):
         """The same as an answer."""
         if is_programs(request):
             reload = {"HX-Refresh": "true"} if self.may_sign_in else {}  # which leads to the page to sign in
-            return JSONResponse(envelope(self.code, self.message), self.status, {**self.headers, **reload})
+            return refused(self.status, self.code, self.message, {**self.headers, **reload})
         if self.may_sign_in and request.method in {"GET", "HEAD"}:
             asked = path_of(request) + (f"?{request.url.query}" if request.url.query else "")
             return RedirectResponse(f"{base_of(request)}{SIGN_IN}?{urlencode({'next': asked})}", 303)
         return outside(request, "This cannot be shown", self.message, self.status, self.headers)
-
-
-def envelope(code: str, message: str) -> dict[str, object]:
-    """An error, as programs get it."""
-    return {"version": 1, "status": "error", "data": None, "diagnostics": [{"code": code, "message": message}]}
 
 
 def outside(

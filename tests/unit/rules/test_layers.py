@@ -33,6 +33,7 @@ FORBIDDEN = {
     "only connectors and the console serve HTTP": ("callboard.board.views", "starlette.routing"),
     "only telemetry knows OpenTelemetry": ("callboard.board.views", "opentelemetry.trace"),
     "only the pipeline knows Spark and its tables": ("callboard.archive.reader", "pyspark.sql"),
+    "only metrics know the client of Prometheus": ("callboard.board.views", "prometheus_client"),
     "only the command line knows the terminal": ("callboard.board.views", "rich.text"),
 }  # fmt: skip
 """Of every contract, a module and what it must not import."""

@@ -13,7 +13,7 @@ async def test_errors_are_filtered_by_subscriber_publisher_and_status(tmp_path):
     async with staged(tmp_path) as board, reader(board) as reads:
         said = await reads.words("/errors")
         assert "without their hook: 6." in said
-        assert re.search(r"careless 2 main given up 1 \d+ s before_import hook .* the disk is full, says <b>edge</b>", said)
+        assert re.search(r"careless 2 main given up 1 \d+ s before_import hook .* is full, says <b>edge</b>", said)
         said = await reads.words("/errors?subscriber=careful")
         assert re.findall(r"careful (\d) main held", said) == ["1", "2", "3"]
         assert "careless" not in said

@@ -16,7 +16,7 @@ def names(page: str) -> list[str]:
 @run
 async def test_those_that_need_somebody_come_first_with_what_helps(tmp_path):
     async with staged(tmp_path) as board, reader(board) as reads:
-        said = await reads.until("/", "Need somebody 3", "3 given up", "3 quarantined")
+        said = await reads.until("/", "Need an operator 3", "3 given up", "3 quarantined")
         before, _, after = said.partition("The others")
         assert "stuck blocked 3 behind" in before
         assert "the disk is full, says <b>edge</b>" in before
@@ -62,7 +62,7 @@ async def test_a_thousand_subscribers_are_shown_a_hundred_at_a_time(tmp_path):
         await fleet_of(board, ["broken"], offset=1, state=State.BLOCKED, reason="no room")
         async with reader(board) as reads:
             said = await reads.words("/")
-            assert "Subscribers 1,001 Need somebody 1 Behind 1,001 Packages to import 3,004" in said
+            assert "Subscribers 1,001 Need an operator 1 Behind 1,001 Packages to import 3,004" in said
             assert "1 to 100 of 1001 subscribers Next" in said
             first, last = names(await reads.page("/")), names(await reads.page("/?at=1000"))
             assert first[:2] == ["broken", "edge-0000"]

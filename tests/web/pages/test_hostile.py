@@ -29,9 +29,9 @@ def is_whole(page: str) -> bool:
     )
 
 
-async def crawled(reads: Reader, *allowed: int) -> dict[str, str]:
+async def crawled(reads: Reader, *allowed: int, first: str = "/") -> dict[str, str]:
     """All pages that links lead to from the first one."""
-    found, left = dict[str, str](), ["/"]
+    found, left = dict[str, str](), [first]
     while left and len(found) < PAGES_MAX:
         at = left.pop(0)
         answer = await reads.client.get(at)
@@ -39,16 +39,22 @@ async def crawled(reads: Reader, *allowed: int) -> dict[str, str]:
         found[at] = answer.text
         links = map(html.unescape, LINK.findall(answer.text))
         paths = (str(answer.url.join(each).raw_path, "ascii") for each in links)
-        left += [each for each in dict.fromkeys(paths) if each not in (*found, *left) and not each.startswith("/static")]
+        new = (each for each in dict.fromkeys(paths) if "/static/" not in each)
+        left += [each for each in new if each not in (*found, *left)]
     return found
 
 
+@pytest.mark.parametrize("at", ["", "/ops"], ids=["alone", "mounted"])
 @run
-async def test_every_link_leads_to_a_page(tmp_path):
-    async with staged(tmp_path) as board, reader(board) as reads:
-        pages = await crawled(reads)
-        assert {"/errors", "/log", "/paths", "/subscribers/stuck", "/packages/2"} <= pages.keys()
-        assert all(map(is_whole, pages.values()))
+async def test_every_link_leads_to_a_page(tmp_path, at):
+    async with staged(tmp_path) as board, reader(board, at=at) as reads:
+        pages = await crawled(reads, first=f"{at}/")
+        wanted = ("/errors", "/log", "/paths", "/subscribers/stuck", "/packages/2")
+        assert {at + each for each in wanted} <= pages.keys()
+        assert all(each.startswith(f"{at}/") for each in pages)
+        assert all(is_whole(page.replace(f"{at}/static", "/static")) for page in pages.values())
+        live = [html.unescape(each) for page in pages.values() for each in re.findall(r'data-live="([^"]*)"', page)]
+        assert all(each.startswith(f"{at}/live/") for each in live)
 
 
 @pytest.fixture
@@ -61,13 +67,15 @@ def poisoned():
         await packages(board, 1, publisher=LONG)
         names = (HOSTILE, LONG, "../../etc", "%2e%2e", " ", "a?b=c&d#e", "\\u202e")
         await fleet_of(board, names, reason=HOSTILE * 10, host=HOSTILE, offset=1, last_error="x" * 30_000)
-        await tell(board, topics.status, [failure(HOSTILE, 2, "<b>no</b>" * 200_000), failure(LONG, 1, "\x1b[31mred\x07")])
+        failures = [failure(HOSTILE, 2, "<b>no</b>" * 200_000), failure(LONG, 1, "\x1b[31mred\x07")]
+        await tell(board, topics.status, failures)
         odd = (("type", HOSTILE), ("version", "1.0"), ("<b>", "\x1b[2J"), ("publisher", "x" * 100_000))
         for topic in (topics.package, topics.status, topics.discovery, topics.command, topics.event):
             await board.log.append(topic, [NewRecord(payload=b"\x00\xff<script>", headers=odd)])
         message = PackageMessage(
-            publisher_instance="i", publisher="p", package_id="<i>", kind=Kind.ADD, paths=("/<script>alert(1)</script>",),
-            user=HOSTILE, source=HOSTILE, metadata=((HOSTILE, "v" * 50_000),), content=b"no package", length=10,
+            publisher_instance="i", publisher="p", package_id="<i>", kind=Kind.ADD,
+            paths=("/<script>alert(1)</script>",), user=HOSTILE, source=HOSTILE,
+            metadata=((HOSTILE, "v" * 50_000),), content=b"no package", length=10,
             recipients=tuple(f"{HOSTILE}{number}" for number in range(500)),
         )  # fmt: skip
         record = new_record(message, record_id="<u>", time_ns=time.time_ns(), producer=HOSTILE, traceparent="<s>")
@@ -95,8 +103,8 @@ async def test_what_strangers_write_stays_text(tmp_path, poisoned):
 @pytest.mark.parametrize(
     "query",
     [
-        "?at=1e9", "?at=%C2%B2", "?at=-0", "?at=99999999999999999999999999", "?sort=%00", "?state=<script>", "?q=" + "x" * 2000,
-        "?publisher=%ff%fe", "?publisher=" + "y" * 999,
+        "?at=1e9", "?at=%C2%B2", "?at=-0", "?at=99999999999999999999999999", "?sort=%00", "?state=<script>",
+        "?q=" + "x" * 2000, "?publisher=%ff%fe", "?publisher=" + "y" * 999,
     ],
 )  # fmt: skip
 @run
@@ -115,7 +123,8 @@ async def test_an_invalid_value_is_refused_within_a_page(tmp_path, query):
         "/log?start=x", "/log?since=1e400h", "/log?cursor=a.b.c.d.e.f", "/log/package/x",
         "/log/package/99999999999999999999", "/log/..%2f..%2fetc/1", "/packages/-1", "/packages/1/content?change=x",
         "/paths?path=relative", "/paths?path=/../..", "/paths?path=/a%00b", "/paths?path=/a&subscriber=%1b[2J",
-        "/subscribers/%1b[31m", "/subscribers/..%2f..%2fetc%2fpasswd", "/subscribers/" + "n" * 4000, "/%ff%fe", "/a/b/c",
+        "/subscribers/%1b[31m", "/subscribers/..%2f..%2fetc%2fpasswd", "/subscribers/" + "n" * 4000,
+        "/%ff%fe", "/a/b/c",
     ],
 )  # fmt: skip
 @run

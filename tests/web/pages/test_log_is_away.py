@@ -50,7 +50,7 @@ async def test_the_figures_from_before_stay_and_say_so(tmp_path):
         await reads.until("/", "edge idle 4")
         opened[0].is_off = True
         said = await reads.until("/", "The log cannot be read since")
-        assert re.search(r"cannot be read since [-\d]+ [:\d]+ UTC: .*cable <b>is out</b>.* What you see is of [-\d]+", said)
+        assert re.search(r"read since [-\d]+ [:\d]+ UTC: .*cable <b>is out</b>.* What you see is of [-\d]+", said)
         assert "edge idle 4" in said
         said = await reads.words("/subscribers/edge")
         assert "Behind 4" in said
@@ -59,3 +59,14 @@ async def test_the_figures_from_before_stay_and_say_so(tmp_path):
         assert "This cannot be shown The log cannot be read since" in said
         opened[0].is_off = False
         await reads.until("/", "edge idle 4", without="cannot be read")
+
+
+@run
+async def test_nothing_is_said_of_a_log_that_could_never_be_read(tmp_path):
+    board, opened = on_a_cable(tmp_path)
+    async with board, reader(board) as reads:
+        opened[0].is_off = True
+        for path in ("/", "/subscribers/edge"):
+            said = await reads.words(path, 503)
+            assert "Nothing has been read yet" in said
+            assert "ever heard of" not in said

@@ -33,7 +33,7 @@ async def test_a_subscriber_without_troubles_has_a_history(tmp_path):
         said = await reads.words("/subscribers/good")
         assert "The queue is empty" in said
         assert "Its error queue is empty" in said
-        positions = re.findall(r'<tr id="h-(\d+)">', await reads.page("/subscribers/good"))
+        positions = re.findall(r'<tr id="h-\d+-(\d+)">', await reads.page("/subscribers/good"))
         assert positions == ["3", "2", "1"]
 
 
@@ -58,7 +58,7 @@ async def test_a_subscriber_that_reports_no_imports_has_the_positions_it_announc
         for offset in (2, 2, 5):
             await fleet_of(board, ["reader"], offset=offset)
         page = await reads.page("/subscribers/reader")
-        assert re.findall(r'<tr id="h-(\d+)">', page) == ["5", "2"]
+        assert re.findall(r'<tr id="h-\d+-(\d+)">', page) == ["5", "2"]
 
 
 @run

@@ -14,9 +14,9 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
-from callboard.web import User
+from callboard.web import Access
 from callboard.web.signin import guard
-from tests.web.signin.consoles import browser, console, diagnostic, problem, run
+from tests.web.signin.consoles import browser, console, diagnostic, problem, run, users_file
 
 
 @run
@@ -145,7 +145,7 @@ async def test_over_tls_a_browser_is_told_to_come_back_over_tls(tmp_path):
 
 
 @run
-async def test_a_large_or_slow_or_broken_body_is_refused_before_anything_is_done(monkeypatch):
+async def test_a_large_or_slow_or_broken_body_is_refused_before_anything_is_done(tmp_path, monkeypatch):
     monkeypatch.setattr(guard, "BODY_S", 0.3)
     async with console() as someone:
         large = await someone.post("/api/v1/x", content=b"x" * (guard.BODY_BYTES_MAX + 1))
@@ -156,7 +156,7 @@ async def test_a_large_or_slow_or_broken_body_is_refused_before_anything_is_done
         assert late.startswith(b"HTTP/1.1 408")
         assert b'"code":"timeout"' in late
         writer.close()
-    async with console(access=lambda request: User("bob", "operator")) as someone:
+    async with console(access=Access(users=users_file(tmp_path))) as someone:
         assert (await someone.post("/sign-in", content=b"x" * (guard.FORM_BYTES_MAX + 1))).status_code == 413
 
 

@@ -11,7 +11,7 @@ import structlog
 from callboard.errors import ConfigError
 from callboard.web.signin import guard, passwords
 from callboard.web.signin.access import Access
-from callboard.web.signin.attempts import FREE
+from callboard.web.signin.attempts import FREE, Attempts
 from tests.web.signin.consoles import JSON_401, browser, console, diagnostic, line, problem, run, sign_in, users_file
 
 
@@ -62,7 +62,8 @@ async def test_who_is_not_signed_in_gets_a_page_to_do_so_and_a_program_json(tmp_
         assert (await nobody.post("/anything")).status_code == 401
         assert (await nobody.get("/static/console.css")).status_code == 200
         assert (await nobody.get("/static/../signin/users")).status_code == 303
-        assert (await nobody.get("/sign-inside")).status_code == 303
+        for path in ("/sign-inside", "/sign-in/", "/sign-in/x", "/sign-out/x", "/static"):
+            assert (await nobody.get(path)).status_code == 303
 
 
 @pytest.mark.parametrize(
@@ -170,8 +171,13 @@ async def test_a_stream_ends_when_its_user_is_removed(tmp_path, monkeypatch):
         assert diagnostic(await bob.get("/live/")) == JSON_401
 
 
+@pytest.fixture
+def time_stands_still(monkeypatch):
+    monkeypatch.setattr(passwords, "Attempts", lambda clock: Attempts(lambda: 1000.0))
+
+
 @run
-async def test_after_five_failures_one_has_to_wait_and_longer_each_time(tmp_path):
+async def test_after_five_failures_one_has_to_wait_and_longer_each_time(tmp_path, time_stands_still):
     async with console(access=Access(users=users_file(tmp_path))) as guesser:
         answers = [await sign_in(guesser, password=f"guess {number}") for number in range(FREE + 1)]
         assert [each.status_code for each in answers] == [401] * FREE + [429]
@@ -183,7 +189,7 @@ async def test_after_five_failures_one_has_to_wait_and_longer_each_time(tmp_path
 
 
 @run
-async def test_behind_a_proxy_each_client_is_counted_by_itself(tmp_path):
+async def test_behind_a_proxy_each_client_is_counted_by_itself(tmp_path, time_stands_still):
     async with console(access=Access(users=users_file(tmp_path), proxies=("127.0.0.0/8",))) as guesser:
 
         async def status(name: str, *forwarded_for: str, password: str = "") -> int:
@@ -200,7 +206,7 @@ async def test_behind_a_proxy_each_client_is_counted_by_itself(tmp_path):
 
 
 @run
-async def test_many_guesses_at_once_do_not_get_past_the_limit_nor_occupy_the_processors(tmp_path):
+async def test_many_guesses_at_once_do_not_get_past_the_limit_nor_occupy_the_processors(tmp_path, time_stands_still):
     async with console(access=Access(users=users_file(tmp_path))) as guesser:
         together = [sign_in(guesser, password=f"guess {number}") for number in range(60)]
         codes = [each.status_code for each in await asyncio.gather(*together)]

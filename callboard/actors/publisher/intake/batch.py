@@ -46,6 +46,7 @@ class Batch:
 
     def __init__(self, topic: str, producer: str, max_attempts: int, rng: Random) -> None:
         self.jobs: list[Job] = []
+        self.began_s = 0.0  # when they were taken, by the monotonic clock
         self._topic = topic
         self._producer = producer
         self._max_attempts = max_attempts
@@ -53,8 +54,9 @@ class Batch:
         self._attempt = 0
         self._one_by_one = 0  # jobs left of a batch that was split
 
-    def take(self, built: Iterable[Job]) -> bool:
+    def take(self, built: Iterable[Job], now: Moment) -> bool:
         """Take the next jobs, if there are any."""
+        self.began_s = now.mono_s
         self.jobs = list(islice(built, 1 if self._one_by_one else None))
         return bool(self.jobs)
 

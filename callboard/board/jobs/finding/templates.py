@@ -20,7 +20,7 @@ OPERATORS: dict[str, Callable[[Any, Any], bool]] = {
     "": operator.eq, "=": operator.eq, "<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge,
 }  # fmt: skip
 KEY = re.compile(r"(?P<before><=|>=|<|>|=|)\s*(?P<name>.*?[^<>=\s])\s*(?P<after><=|>=|<|>|=|)", re.DOTALL)
-WRITTEN = re.compile(r"(?P<name>.*?)\s*(?P<operator><=|>=|<|>|=)\s*(?P<value>.*)", re.DOTALL)
+CONDITION = re.compile(r"(?P<name>.*?)\s*(?P<operator><=|>=|<|>|=)\s*(?P<value>.*)", re.DOTALL)
 DATE = re.compile(r"\d{4}-\d\d-\d\d([T ].*)?")
 
 
@@ -51,9 +51,9 @@ def conditions(where: Template | Iterable[Template]) -> tuple[tuple[Condition, .
     return tuple(tuple(_condition(key, value) for key, value in each.items()) for each in given if each)
 
 
-def written(text: str) -> tuple[str, Value]:
-    """The condition that somebody wrote as ``size>=3``, as an item of a template. Raises ``RequestRefused``."""
-    match = WRITTEN.fullmatch(text)
+def condition_in(text: str) -> tuple[str, Value]:
+    """The key and the value in a template, as written in a line: ``size>=3``. Raises ``RequestRefused``."""
+    match = CONDITION.fullmatch(text)
     if match is None or not match["name"] or match["name"].endswith("!") or match["value"][:1] in tuple("<=>"):
         form = "a property, one of <, <=, =, >= and >, and a value, as in 'size>=3'"
         raise RequestRefused(f"{shown(text)} is no condition; write {form}")

@@ -44,10 +44,10 @@ class RecordFilter:
             return False
         if isinstance(event, CallboardError):
             return self.publisher in ("", record.header("publisher")) or not record.header("publisher")
-        kind: Kind | None = getattr(event, "kind", None)
+        kind = getattr(event, "kind", None)  # of a package; others have kinds, too, which are texts
         return (
             self.publisher in ("", getattr(event, "publisher", ""))
-            and (not self.kind or (kind is not None and kind.name == self.kind.upper()))
+            and (not self.kind or (isinstance(kind, Kind) and kind.name == self.kind.upper()))
             and self.user in ("", getattr(event, "user", ""), getattr(event, "author", ""))
             and (not self.path or any(_matches(path, self.path) for path in getattr(event, "paths", ())))
             and (self.pattern is None or any(self.pattern.search(text) for text in _texts(record, event)))

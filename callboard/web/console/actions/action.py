@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from callboard.door.names import meant
 from callboard.door.rules import shown
 from callboard.errors import RequestRefused
-from callboard.web.console.watch import Snapshot
+from callboard.web.console.page import Question
 
 if TYPE_CHECKING:
     from callboard.board.board import Callboard
@@ -63,7 +63,7 @@ class Action:
     label: str
     does: str
     parameters: tuple[Parameter, ...]
-    foresee: Callable[["Callboard", Snapshot, Values], Awaitable[tuple[str, Values]]]
+    foresee: Callable[[Question, Values], Awaitable[tuple[str, Values]]]
     perform: Callable[["Callboard", Values, str, str], Awaitable[Outcome]]
     dangerous: bool = False
 

@@ -13,13 +13,14 @@ from starlette.responses import HTMLResponse, Response
 from starlette.routing import BaseRoute, Route
 
 from callboard.door.names import meant
-from callboard.door.questions import asked
+from callboard.door.questions import commanded
 from callboard.errors import CallboardError, LogError, NotAnswered, RequestRefused
 from callboard.logger import get_logger
 from callboard.web.console.actions.action import WAIT_S, Action, Outcome, Values
 from callboard.web.console.actions.table import ACTIONS
 from callboard.web.console.drawing import draw, query
 from callboard.web.console.frame import framed
+from callboard.web.console.page import Question
 from callboard.web.console.watch import Watch
 from callboard.web.signin.forms import Forms
 from callboard.web.user import User
@@ -99,7 +100,7 @@ class Answers:
             try:
                 if not reason:
                     raise RequestRefused("an action needs a reason; give one", code="invalid")
-                asked(reason=reason, author=by.user.name)
+                commanded({"reason": reason, "author": by.user.name})
                 values = action.values(given, asked=True)
             except RequestRefused as error:
                 return await self._form(by, action, target, given | {"reason": reason}, error)
@@ -121,7 +122,8 @@ class Answers:
     async def _form(
         self, by: Asker, action: Action, values: Values, given: Mapping[str, str], problem: RequestRefused | None = None
     ) -> Response:
-        foreseen, values = await action.foresee(self._board, await self._watch.now(), values)
+        asked = Question(self._board, await self._watch.now(), by.user, base=by.base, acts=True)
+        foreseen, values = await action.foresee(asked, values)
         target = action.target(values)
         shown: dict[str, Any] = {
             "action": action, "target": target, "given": given, "problem": str(problem or ""), "base": by.base,

@@ -9,7 +9,7 @@ from callboard.door.names import unknown
 from callboard.errors import RequestRefused
 from callboard.messages.jobs.limits import JOB_MAX
 from callboard.web.console.actions.action import Action, Outcome, Parameter, Values
-from callboard.web.console.watch import Snapshot
+from callboard.web.console.page import Question
 
 if TYPE_CHECKING:
     from callboard.board.board import Callboard
@@ -27,13 +27,13 @@ async def job_of(board: "Callboard", job: int) -> Job:
     return found
 
 
-def _state(*, ended: bool) -> Callable[["Callboard", Snapshot, Values], Awaitable[tuple[str, Values]]]:
-    async def foresee(board: "Callboard", _: Snapshot, values: Values) -> tuple[str, Values]:
-        its = await job_of(board, values["job"])
+def _state(*, ended: bool) -> Callable[[Question, Values], Awaitable[tuple[str, Values]]]:
+    async def foresee(asked: Question, values: Values) -> tuple[str, Values]:
+        its = await job_of(asked.board, values["job"])
         if its.state.is_final is not ended:
             then = "it has not ended" if ended else "it has ended"
             raise RequestRefused(f"job {its.id}, {its.topic}: {then}, and is {its.state.name.lower()}", code="live")
-        return f"Job {its.id}, {its.topic}: {state_words(its, board.context.now_ns() / 1e6)}.", values
+        return f"Job {its.id}, {its.topic}: {state_words(its, asked.board.context.now_ns() / 1e6)}.", values
 
     return foresee
 
@@ -52,8 +52,8 @@ async def _retry(board: "Callboard", values: Values, author: str, reason: str) -
     return Outcome(accepted=True, text=f"job {again.id} was added; it repeats job {values['job']}")
 
 
-async def _queue(_: "Callboard", now: Snapshot, values: Values) -> tuple[str, Values]:
-    queues = {each.name: each for each in now.queues}
+async def _queue(asked: Question, values: Values) -> tuple[str, Values]:
+    queues = {each.name: each for each in asked.reading.queues}
     if (its := queues.get(values["queue"])) is None:
         raise unknown("queue", values["queue"], queues)
     suspended = ", and it is suspended" if its.suspended else ""

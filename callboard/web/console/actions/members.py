@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 from callboard.board.topology.telling import member_words, told
 from callboard.door.names import unknown
 from callboard.web.console.actions.action import WAIT_S, Action, Outcome, Parameter, Values
-from callboard.web.console.watch import Snapshot
+from callboard.web.console.page import Question
 
 if TYPE_CHECKING:
     from callboard.board.board import Callboard
@@ -14,8 +14,8 @@ if TYPE_CHECKING:
 MEMBER = Parameter("instance", "The member")
 
 
-async def _state(_: "Callboard", now: Snapshot, values: Values) -> tuple[str, Values]:
-    members = {each.instance: each for each in (now.cluster.members if now.cluster else ())}
+async def _state(asked: Question, values: Values) -> tuple[str, Values]:
+    members = {each.instance: each for each in (asked.reading.cluster.members if asked.reading.cluster else ())}
     if (its := members.get(values["instance"])) is None:
         raise unknown("member", values["instance"], members)
     return f"{its.instance}: {', '.join(member_words(its)) or 'as it should be'}.", values

@@ -11,8 +11,8 @@ from callboard.door.limits import OFFSET_MAX
 from callboard.errors import RequestRefused
 from callboard.units import count
 from callboard.web.console.actions.action import WAIT_S, Action, Outcome, Parameter, Values
+from callboard.web.console.page import Question
 from callboard.web.console.pages.subscriber import subscriber_row
-from callboard.web.console.watch import Snapshot
 
 if TYPE_CHECKING:
     from callboard.board.board import Callboard
@@ -24,29 +24,29 @@ PER_MINUTE = Parameter("packages_per_min", "Packages a minute; 0 lifts the limit
 Send = Callable[..., Awaitable[CommandResult]]
 
 
-def _now(now: Snapshot, values: Values) -> str:
-    row = subscriber_row(now, values["subscriber"])
+def _now(asked: Question, values: Values) -> str:
+    row = subscriber_row(asked, values["subscriber"])
     reason = f" ({row.reason})" if row.reason else ""
     queued = f"{count(row.lag_packages, 'package')} queued" if row.lag_packages >= 0 else "a queue of unknown length"
     at = f" This is about the package at offset {values['offset']}." if "offset" in values else ""
     return f"{row.name} is {shown_state(row)}{reason}, with {queued}.{at}"
 
 
-async def _as_it_is(_: "Callboard", now: Snapshot, values: Values) -> tuple[str, Values]:
-    return _now(now, values), values
+async def _as_it_is(asked: Question, values: Values) -> tuple[str, Values]:
+    return _now(asked, values), values
 
 
-async def _at_head(_: "Callboard", now: Snapshot, values: Values) -> tuple[str, Values]:
-    row = subscriber_row(now, values["subscriber"])
+async def _at_head(asked: Question, values: Values) -> tuple[str, Values]:
+    row = subscriber_row(asked, values["subscriber"])
     if "offset" not in values and row.head_offset < 0:
         raise RequestRefused(f"nothing is at the head of the queue of {row.name}", code="empty")
     values = {"offset": row.head_offset, **values}
-    return _now(now, values), values
+    return _now(asked, values), values
 
 
-async def _queued(board: "Callboard", now: Snapshot, values: Values) -> tuple[str, Values]:
-    name = subscriber_row(now, values["subscriber"]).name
-    offset, many = await clearable(board.context, name, values.get("offset"), WAIT_S)
+async def _queued(asked: Question, values: Values) -> tuple[str, Values]:
+    name = subscriber_row(asked, values["subscriber"]).name
+    offset, many = await clearable(asked.board.context, name, values.get("offset"), WAIT_S)
     what = f"{count(many, 'package')} of its queue up to offset {offset}, and quarantined packages up to there"
     return f"{name} will skip {what}. What comes later stays.", {**values, "offset": offset}
 

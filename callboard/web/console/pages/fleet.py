@@ -16,7 +16,7 @@ ROWS = 100
 STATES = tuple(dict.fromkeys(each.name.lower() for each in (*State, *Liveness) if each is not Liveness.LIVE))
 
 NEEDS = "needs"
-"""The order in which those that need somebody come first, and the filter for them alone."""
+"""The order in which those that need an operator come first, and the filter for them alone."""
 
 SORTS: Mapping[str, Callable[[SubscriberStatus], Any]] = {
     NEEDS: lambda row: (not row.needs, not row.troubles, -row.lag_packages),
@@ -34,7 +34,7 @@ SORTS: Mapping[str, Callable[[SubscriberStatus], Any]] = {
 
 async def fleet(asked: Question) -> Shown:
     """Counts, then the subscribers that were asked for, of which those in trouble come first with what helps."""
-    status = asked.now.status
+    status = asked.reading.status
     wanted, state = asked.text("q"), asked.choice("state", (NEEDS, *STATES))
     sort, publisher = asked.choice("sort", SORTS, NEEDS), asked.text("publisher")
     if publisher and publisher not in (known := {each.name for each in status.publishers}):

@@ -1,9 +1,8 @@
 """Jobs: what waits and runs in each queue, who runs it, the newest jobs, and the life of each."""
 
-import json
-
+from callboard.board.envelope import written
 from callboard.board.jobs.finding.finding import JobQuery
-from callboard.board.jobs.finding.templates import written
+from callboard.board.jobs.finding.templates import condition_in
 from callboard.board.jobs.wording import event_words, job_lines, since, state_words, worker_topics
 from callboard.door.jobs import STATES
 from callboard.errors import RequestRefused
@@ -31,7 +30,7 @@ async def jobs(asked: Question) -> Shown:
     chosen = {name: asked.text(name) for name in FILTERS}
     shown = {
         "chosen": chosen, "states": STATES, "after": asked.text("after"), "topics": worker_topics,
-        "queues": [(each, _per_minute(asked, each.name)) for each in asked.now.queues[:OTHERS]],
+        "queues": [(each, _per_minute(asked, each.name)) for each in asked.reading.queues[:OTHERS]],
         "workers": asked.now.workers[:OTHERS],
         "words": lambda job: state_words(job, now_ms), "since": lambda ms: since(ms, now_ms),
         "plots": plots_of(asked, "queues", "jobs", queue=chosen["queue"]),
@@ -44,7 +43,7 @@ async def jobs(asked: Question) -> Shown:
     if chosen["topic"]:
         query["topic"] = chosen["topic"]
     if chosen["where"]:
-        query["where"] = dict([written(chosen["where"])])
+        query["where"] = dict([condition_in(chosen["where"])])
     states = chosen["state"] or ("open", "history")
     after = asked.whole("after", -1) if asked.text("after") else -1
     page = await asked.board.jobs.find(states, after=after, limit=ROWS, newest=True, order="added", **query)
@@ -64,7 +63,7 @@ async def job(asked: Question) -> Shown:
         why = f"there is no job {number}, or no longer; the log may still tell its life, at /jobs/{number}/life"
         raise RequestRefused(why, code="not_found")
     lines = list(job_lines(found, board.context.now_ns() / NS_PER_MS))
-    return {"its": found, "lines": lines, "payload": _written(found.payload), "result": _written(found.result)}
+    return {"its": found, "lines": lines, "written": written}
 
 
 async def life(asked: Question) -> Shown:
@@ -78,12 +77,3 @@ async def life(asked: Question) -> Shown:
 
 def _clock(ms: int) -> str:
     return clock(ms * NS_PER_MS)
-
-
-def _written(value: object) -> str:
-    """A payload or a result, as JSON; bytes by their length, and nothing for None."""
-    if value is None:
-        return ""
-    if isinstance(value, bytes):
-        return f"{len(value)} bytes that are no JSON: {value[:100]!r}"
-    return json.dumps(value, ensure_ascii=False)

@@ -3,10 +3,8 @@
 from callboard.board.read.subscriber_history import subscriber_history
 from callboard.board.views import SubscriberStatus
 from callboard.door.names import unknown
-from callboard.errors import LogUnavailable
 from callboard.web.console.page import ANSWER_S, Question, Shown
 from callboard.web.console.plots.plots import plots_of
-from callboard.web.console.watch import Snapshot
 
 ROWS = 50
 """Packages of its queue on a page."""
@@ -18,7 +16,7 @@ POSITIONS = 10
 
 async def subscriber(asked: Question) -> Shown:
     """The subscriber of the path. While the log cannot be read, only what was last known of it."""
-    row = subscriber_row(asked.now, asked.path["name"])
+    row = subscriber_row(asked, asked.path["name"])
     plots = plots_of(asked, "position", "behind", subscriber=row.name)
     shown = {"row": row, "cursor": asked.text("cursor"), "plots": plots}
     if asked.now.problem:
@@ -31,13 +29,9 @@ async def subscriber(asked: Question) -> Shown:
     return shown | {"queue": queue, "errors": errors, "history": history, "last": last}
 
 
-def subscriber_row(now: Snapshot, name: str) -> SubscriberStatus:
-    """The status of the subscriber. Raises ``RequestRefused`` for one that is not known, ``LogUnavailable`` before
-    anything was read.
-    """
-    if not now.time_ns:
-        raise LogUnavailable(f"the board has not been read yet: {now.problem or 'try again in a moment'}")
-    known = {row.name: row for row in now.status.subscribers}
+def subscriber_row(asked: Question, name: str) -> SubscriberStatus:
+    """The status of the subscriber. Raises ``RequestRefused`` for one that is not known."""
+    known = {row.name: row for row in asked.reading.status.subscribers}
     if name not in known:
         raise unknown("subscriber", name, known)
     return known[name]

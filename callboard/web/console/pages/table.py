@@ -21,7 +21,7 @@ PAGES = (
     Page("paths", "/paths", "Paths", paths, live=False, searches=True),
     Page("log", "/log", "Log", log, still=FILTERS, searches=True),
     Page("topology", "/topology", "Topology", topology),
-    Page("jobs", "/jobs", "Jobs", jobs, still=frozenset({"after", "where"})),
+    Page("jobs", "/jobs", "Jobs", jobs, still=frozenset({"after", "where"}), searches=True),
     Page("schedules", "/schedules", "Schedules", schedules),
     Page("folds", "/folds", "Folds", folds),
     Page("plots", "/plots", "Plots", plots),

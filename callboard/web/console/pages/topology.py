@@ -1,8 +1,6 @@
 """The cluster on the log: its members, its views over time, and why each was made."""
 
 from callboard.board.topology.telling import explained_lines, member_words, summary
-from callboard.board.topology.view import no_cluster
-from callboard.messages.topics import control_topic
 from callboard.web.console.page import Question, Shown
 
 ROWS = 50
@@ -11,8 +9,8 @@ ROWS = 50
 
 async def topology(asked: Question) -> Shown:
     """The members in their order, the leader, and whether the view is settled."""
-    board = asked.board
-    found = asked.now.cluster or no_cluster(control_topic(board.settings.prefix), board.context.now_ns())
+    found = asked.reading.cluster
+    assert found is not None, "it was read"
     return {"found": found, "summary": summary(found), "words": member_words}
 
 

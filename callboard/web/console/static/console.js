@@ -16,19 +16,18 @@
     return marks || (pause && pause.getAttribute("aria-pressed") === "true");
   }
 
-  function keepOpen(name, node) {
-    return !(name === "open" && node.nodeName === "DETAILS"); // whether details are open is the reader's choice
-  }
+  // What the reader opened or typed stays.
+  const callbacks = {
+    beforeAttributeUpdated: (name, node) => !(name === "open" && node.nodeName === "DETAILS"),
+    beforeNodeMorphed: (node) => node.nodeName !== "FORM",
+  };
 
   function show() {
+    content.classList.toggle("held", newest !== null && isHeld());
     if (newest === null || isHeld()) return;
     const page = newest;
     newest = null;
-    Idiomorph.morph(content, page, {
-      morphStyle: "innerHTML",
-      ignoreActiveValue: true,
-      callbacks: { beforeAttributeUpdated: keepOpen },
-    });
+    Idiomorph.morph(content, page, { morphStyle: "innerHTML", ignoreActiveValue: true, callbacks });
     htmx.process(content);
   }
 
@@ -91,12 +90,14 @@
     filter.select();
   });
 
-  document.addEventListener("click", async (event) => {
+  document.addEventListener("click", (event) => {
     const code = event.target.closest("code.copy");
-    if (!code || !navigator.clipboard) return; // it is selected by the click, ready to be copied
-    await navigator.clipboard.writeText(code.textContent);
-    code.classList.add("copied");
-    setTimeout(() => code.classList.remove("copied"), 1500);
+    if (!code || !navigator.clipboard) return; // the click has selected it, ready to be copied
+    navigator.clipboard.writeText(code.textContent).then(() => {
+      document.getSelection().removeAllRanges();
+      code.classList.add("copied");
+      setTimeout(() => code.classList.remove("copied"), 1500);
+    }, () => {}); // not allowed: it stays selected
   });
 
   open();

@@ -1,14 +1,14 @@
 """Selects, sorts and counts the subscribers of a status."""
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from enum import StrEnum
 from fnmatch import fnmatchcase
 from typing import Any
 
-from callboard.board.views import SubscriberStatus, shown_state
-from callboard.errors import ConfigError, RequestRefused
+from callboard.board.views import BoardStatus, SubscriberStatus, shown_state
+from callboard.errors import RequestRefused
 from callboard.messages.distribution.fleet_mail import Liveness
 from callboard.messages.distribution.topic_messages import State
 
@@ -51,7 +51,7 @@ class Selection:
 
     def __post_init__(self) -> None:
         if unknown := sorted(set(self.states).difference(STATES)):
-            raise ConfigError(f"{unknown[0]!r} is not a state of a subscriber; choose among {', '.join(STATES)}")
+            raise RequestRefused(f"{unknown[0]!r} is not a state of a subscriber; choose among {', '.join(STATES)}")
 
     def of(self, rows: Sequence[SubscriberStatus]) -> tuple[SubscriberStatus, ...]:
         """The selected rows, sorted. Raises ``RequestRefused`` if no name matches."""
@@ -63,9 +63,21 @@ class Selection:
         shown = [row for row in rows if self._has(row)]
         return tuple(sorted(shown, key=lambda row: (_KEYS[self.sort](row), row.name)))
 
+    def status(self, view: BoardStatus) -> "SelectedStatus":
+        """The status with the selected rows. Raises as ``of``."""
+        rows = view.subscribers
+        return SelectedStatus(self.of(rows), view.publishers, view.problem, view.notes, totals(rows))
+
     def _has(self, row: SubscriberStatus) -> bool:
         named = not self.names or any(fnmatchcase(row.name, pattern) for pattern in self.names)
         return named and shown_state(row) in (self.states or STATES) and (row.needs or not self.needs)
+
+
+@dataclass(frozen=True, slots=True)
+class SelectedStatus(BoardStatus):
+    """The board at one moment, with some of the subscribers; ``totals`` counts all of them."""
+
+    totals: Mapping[str, int] = field(default_factory=dict)
 
 
 def totals(rows: Iterable[SubscriberStatus]) -> dict[str, int]:
