@@ -1,5 +1,6 @@
 """Operators act in a browser: by keyboard, without scripts, and when the console is gone; plots move."""
 
+import re
 from pathlib import Path
 
 import pytest
@@ -64,9 +65,15 @@ async def test_refusals_are_shown_in_the_dialog_and_a_form_without_a_reason_is_n
         looking(browser, address, NARROW) as looker,
     ):  # fmt: skip
         page = await looker.opens("/subscribers/berlin")
+        await board.pause("berlin")
+        await board.publisher("main").delete(["/index.html"])
         await page.get_by_role("button", name="Clear the queue").click()
         dialog = page.get_by_role("dialog")
-        await expect(dialog).to_contain_text("there is nothing to clear")
+        await expect(dialog).to_contain_text("berlin will skip 1 package of its queue")
+        await board.clear("berlin")
+        await dialog.get_by_label("Reason").fill("it is wrong")
+        await dialog.get_by_role("button", name="Clear").click()
+        await expect(dialog).to_contain_text(re.compile("nothing (is left )?to clear"))
         assert not await too_wide(page)
         await dialog.get_by_text("Close").click()
         await expect(dialog).to_be_hidden()
@@ -81,7 +88,7 @@ async def test_refusals_are_shown_in_the_dialog_and_a_form_without_a_reason_is_n
         await dialog.get_by_label("Packages a minute").fill("60")
         await dialog.get_by_role("button", name="Limit").click()
         await expect(dialog).to_contain_text("berlin has the new limit")
-        assert len(await commands(board)) == 1
+        assert [reason for _, reason in await commands(board)] == ["", "", "it is wrong", "slowly"]
         assert not [each for each in looker.complaints if "the server responded with a status of 4" not in each]
 
 

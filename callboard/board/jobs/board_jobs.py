@@ -213,11 +213,10 @@ class BoardJobs(Finding, JobEvents, Outboxing, Scheduling):
         """
         said = {name: text for name, text in door.asked(author=author, reason=reason).items() if text}
         found = await self.get(job)
-        if found is None or not found.state.is_final:
-            why = "there is no such job" if found is None else f"it is {found.state.name.lower()}"
-            raise RequestRefused(
-                f"job {job} cannot be added again: {why}", code="not_found" if found is None else "live"
-            )
+        if found is None:
+            raise RequestRefused(f"job {job} cannot be added again: there is no such job", code="not_found")
+        if not found.state.is_final:
+            raise RequestRefused(f"job {job} cannot be added again: it is {found.state.name.lower()}", code="live")
         new = await (await self._read()).again(job)
         [again] = await self.add_all([replace(new, context=with_said(new.context or {}, said))])
         return await self.get(again.id) or again

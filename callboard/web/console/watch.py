@@ -55,7 +55,7 @@ WATCHES: "WeakSet[Watch]" = WeakSet()
 
 
 class Watch:
-    """The newest reading of an open board. Readings begin with ``start`` or the first question, and end with ``stop``."""
+    """The newest reading of an open board. Readings begin with ``start`` or a question, and end with ``stop``."""
 
     def __init__(self, board: "Callboard", *, read_s: float = READ_S, idle_s: float = IDLE_S) -> None:
         self.board = board

@@ -88,5 +88,6 @@ class Action:
         return {each.name: values[each.name] for each in self.parameters if not each.asks and each.name in values}
 
     def title(self, target: Values) -> str:
-        """What is done to what."""
-        return " ".join((self.label, *map(str, target.values())))
+        """What is done to what: ``Skip berlin, offset 12``."""
+        (_, first), *others = target.items()
+        return ", ".join((f"{self.label} {first}", *(f"{name} {value}" for name, value in others)))
