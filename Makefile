@@ -21,7 +21,7 @@ unexport PYTHONDONTWRITEBYTECODE # the tests start thousands of processes, each 
 .DELETE_ON_ERROR:
 .NOTPARALLEL: # every target uses the one .venv, and the tools use both cores by themselves
 .SUFFIXES:
-.PHONY: help demo pipeline-demo topology-demo jobs-demo console-demo bank-demo check test test-slow test-servers nightly behaviours endurance chaos kill-points soak conformance planted-bugs sim sim-planted fuzz lint bench bench-spark plots docs gen check-gen dist sbom clean
+.PHONY: help demo pipeline-demo topology-demo jobs-demo console-demo bank-demo check test test-slow test-servers nightly behaviours endurance chaos kill-points soak conformance planted-bugs sim sim-planted fuzz api-fuzz api-schema lint bench bench-spark plots docs gen check-gen dist sbom clean
 
 help: ## List the targets; ARGS="..." is passed to the command behind a target.
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-13s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
@@ -81,6 +81,13 @@ fuzz: $(VENV)/.ready-fuzz ## Misuse the API, append hostile records to running b
 	  $(BIN)/python tests/fuzz/records.py $(or $(RECORDS),26000) $$on || exit 1; \
 	done
 	@$(BIN)/python tests/fuzz/fuzz.py $(SECONDS) $(ARGS)
+
+api-fuzz: $(VENV)/.ready-test ## Have schemathesis compare the HTTP API with its document: make api-fuzz EXAMPLES=100 SEED=7.
+	@CALLBOARD_API_EXAMPLES=$(or $(EXAMPLES),100) CALLBOARD_API_SEED=$(or $(SEED),1) CALLBOARD_LONG=1 \
+	  $(BIN)/python -m pytest tests/web/api/test_schemathesis.py $(ARGS)
+
+api-schema: $(VENV)/.ready-test ## Write the OpenAPI document of the HTTP API to docs/schema.
+	@$(BIN)/python -c 'from callboard.web.api.openapi import document; print(document(), end="")' > docs/schema/api-v1.json
 
 endurance: $(VENV)/.ready-test ## Have ten processes append for a minute each on PostgreSQL and Kafka, and check the result.
 	@CALLBOARD_LONG=1 $(BIN)/python -m pytest -s tests/conformance/postgres/test_append_order.py \

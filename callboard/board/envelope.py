@@ -2,7 +2,7 @@
 
 import json
 from base64 import b64encode
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, fields, is_dataclass
 from enum import IntEnum
 from functools import cache
@@ -11,6 +11,7 @@ from typing import Any, Generic, Literal, TypeVar
 from callboard.board.page import Page
 from callboard.errors import RequestRefused
 
+T = TypeVar("T")
 T_co = TypeVar("T_co", covariant=True)
 Status = Literal["ok", "attention", "error"]
 
@@ -40,7 +41,16 @@ class Envelope(Generic[T_co]):
     diagnostics: tuple[Diagnostic, ...] = ()
 
 
-def told(answer: object) -> Iterator[Diagnostic]:
+def enclosed(answer: T, status: Status = "ok", beside: Iterable[Diagnostic] = ()) -> Envelope[T]:
+    """The answer in its envelope. One that tells of a problem is not ``ok``."""
+    diagnostics = (*_told(answer), *beside)
+    is_well = all(each.code != "problem" for each in diagnostics)
+    return Envelope(
+        status="attention" if status == "ok" and not is_well else status, data=answer, diagnostics=diagnostics
+    )
+
+
+def _told(answer: object) -> Iterator[Diagnostic]:
     """What the answer itself says that it lacks, or what is wrong."""
     said = fields_of(answer) if is_dataclass(answer) else answer if isinstance(answer, Mapping) else {}
     for code in ("problem", "missing"):

@@ -42,7 +42,7 @@ def board_app(board: Callboard, *, allow_actions: bool = False, access: Access |
     secret = session_secret(access.secret_file if isinstance(access, Access) else "")
     method = method_of(access, secret)
     watch = Watch(board)
-    pages = console_routes(board, watch, allow_actions=allow_actions)
+    pages = console_routes(board, watch, allow_actions=allow_actions, secret=secret)
     return Starlette(
         routes=[*method.routes, *api_routes(board), *pages],
         middleware=[Middleware(Guard, method=method, proxies=access.networks() if isinstance(access, Access) else ())],

@@ -16,7 +16,7 @@ QUIET_S = 15.0
 SEND_S = 20.0
 """A reader that takes nothing for this long is let go; a browser connects again when it reads."""
 
-HEADERS = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
+HEADERS = {"Cache-Control": "no-store", "X-Accel-Buffering": "no", "X-Content-Type-Options": "nosniff"}
 
 
 class Stream(Response):

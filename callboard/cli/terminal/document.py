@@ -38,10 +38,9 @@ class Document:
 
     def print(self, code: int) -> None:
         """Print it, for a command that ends with this exit code."""
-        from callboard.board.envelope import Diagnostic, Envelope, told
+        from callboard.board.envelope import Diagnostic, enclosed
 
-        diagnostics = (*told(self.data), *(Diagnostic(*each) for each in self.told))
-        envelope = Envelope(status=STATUSES.get(code, "error"), data=self.data, diagnostics=diagnostics)
+        envelope = enclosed(self.data, STATUSES.get(code, "error"), (Diagnostic(*each) for each in self.told))
         print_json(envelope, indent=2 if self.is_shown else None)
 
 

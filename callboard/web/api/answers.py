@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 from starlette.responses import Response
 
-from callboard.board.envelope import Diagnostic, Envelope, written
+from callboard.board.envelope import Diagnostic, Envelope, enclosed, written
 from callboard.errors import (
     BlobError,
     CallboardError,
@@ -29,7 +29,7 @@ def answered(envelope: Envelope[object], status: int = 200, headers: Mapping[str
 
 def refused(status: int, code: str, message: str, headers: Mapping[str, str] | None = None) -> Response:
     """The response to a request that is not answered."""
-    return answered(Envelope(status="error", data=None, diagnostics=(Diagnostic(code, message),)), status, headers)
+    return answered(enclosed(None, "error", [Diagnostic(code, message)]), status, headers)
 
 
 def failed(error: CallboardError) -> Response:

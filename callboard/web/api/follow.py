@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from starlette.requests import Request
 from starlette.responses import Response
 
-from callboard.board.envelope import Diagnostic, Envelope, written
+from callboard.board.envelope import Diagnostic, enclosed, written
 from callboard.errors import CallboardError
 from callboard.web.api.answers import refused
 from callboard.web.api.parameters import arguments
@@ -86,7 +86,7 @@ class Pieces:
             event = self._coming.result()
         except CallboardError as error:
             self._has_ended = True
-            failed = Envelope(status="error", data=None, diagnostics=(Diagnostic(error.code, str(error)),))
+            failed = enclosed(None, "error", [Diagnostic(error.code, str(error))])
             return f"event: problem\ndata: {written(failed)}\n\n"
         self._coming = asyncio.ensure_future(anext(self._events))
         return f"id: {self._follow.id_of(event)}\ndata: {written(event)}\n\n"

@@ -4,6 +4,7 @@ import json
 import re
 from collections.abc import Mapping, Sequence
 from functools import cache
+from inspect import getdoc
 from types import GenericAlias
 from typing import Any
 
@@ -15,16 +16,17 @@ from callboard.board.page import Page
 from callboard.web.api.parameters import Parameter
 from callboard.web.api.read import Follow, Read
 from callboard.web.api.reads.table import FOLLOWS, READS
+from callboard.web.signin.sessions import COOKIE
 
 ABOUT = "What a callboard board knows, as JSON; see docs/api.md. Every answer is in the same envelope."
 REFUSALS = {
     400: "The request is wrong.", 401: "Nobody is signed in.", 403: "The user may not do this.",
     404: "What it names is not there.", 500: "An error in callboard.", 503: "The log is away, or callboard is busy.",
 }  # fmt: skip
+FIELDS = re.compile(r"\n\n(?:Attributes|Args):\n")
 FIELD = re.compile(r"^    (\w+): (.*(?:\n {8}.*)*)$", re.MULTILINE)
-"""A line of a docstring below ``Attributes:`` or ``Args:``."""
+"""How docstrings describe the fields of a class."""
 
-COOKIE = "callboard_session"
 ANYTHING = ConfigDict(arbitrary_types_allowed=True)
 
 
@@ -53,9 +55,9 @@ class Schemas(GenerateJsonSchema):
     def dataclass_schema(self, schema: Any) -> dict[str, Any]:
         """Pages say whether they are complete."""
         made = super().dataclass_schema(schema)
-        about, _, fields = made.pop("description", "").replace("``", "`").partition("\n\nA")
+        about, *rest = FIELDS.split((getdoc(schema["cls"]) or "").replace("``", "`"))
         made["description"] = " ".join(about.split())
-        for name, words in FIELD.findall(fields):
+        for name, words in FIELD.findall("".join(rest)):
             made["properties"][name] = {"description": " ".join(words.split())} | made["properties"][name]
         if issubclass(schema["cls"], Page):
             made["properties"]["complete"] = {"type": "boolean"}

@@ -9,7 +9,7 @@ from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
 from starlette.types import Receive, Scope, Send
 
-from callboard.board.envelope import Envelope, Status, told
+from callboard.board.envelope import enclosed
 from callboard.errors import CallboardError
 from callboard.logger import get_logger
 from callboard.web.api.answers import HEADERS, answered, failed, refused
@@ -74,8 +74,7 @@ def api_routes(board: "Callboard") -> list[BaseRoute]:
             given = arguments(read.parameters, request.path_params, request.scope["query_string"])
             async with asyncio.timeout(ANSWER_S), room:
                 found = await read.ask(board, **given)
-            status: Status = "attention" if read.attention(found) else "ok"
-            return answered(Envelope(status=status, data=found, diagnostics=tuple(told(found))))
+            return answered(enclosed(found, "attention" if read.attention(found) else "ok"))
 
         return answer
 
@@ -84,7 +83,7 @@ def api_routes(board: "Callboard") -> list[BaseRoute]:
         return Response(document(), headers=HEADERS, media_type="application/json")
 
     async def nothing(_: Request) -> Response:
-        return refused(404, "not_found", f"nothing is here; see {PREFIX}/openapi.json")
+        return refused(404, "not_found", f"nothing is here; openapi.json below {PREFIX} has all there is")
 
     answers: list[tuple[str, str, Answer]] = [
         ("/openapi.json", "openapi", openapi),

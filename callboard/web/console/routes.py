@@ -40,7 +40,9 @@ async def _no_page(asked: Question) -> Shown:
 NO_PAGE = Page("none", "/{path:path}", "Not found", _no_page, in_navigation=False, live=False)
 
 
-def console_routes(board: "Callboard", watch: Watch, *, allow_actions: bool) -> list[BaseRoute]:
+def console_routes(
+    board: "Callboard", watch: Watch, *, allow_actions: bool, secret: bytes = b""
+) -> list[BaseRoute]:
     """The routes of the console. The last one has every path that is left."""
     readers, pace = set[object](), Pace()
     searching = asyncio.Semaphore()
@@ -74,7 +76,7 @@ def console_routes(board: "Callboard", watch: Watch, *, allow_actions: bool) -> 
         if page.live
     ]
     static = Mount("/static", StaticFiles(directory=STATIC), name="static")
-    actions = Answers(board, watch, Forms(), allowed=allow_actions).routes()
+    actions = Answers(board, watch, Forms(secret), allowed=allow_actions).routes()
     return [*live, *pages, *actions, static, Route(NO_PAGE.path, answer(NO_PAGE))]
 
 

@@ -19,7 +19,6 @@ PINNED = ROOT / "docs" / "schema" / "api-v1.json"
 WITHOUT_COMMAND = {"subscriber", "queue_entry", "cohorts", "folds"}
 """What the commands show as a part of something else."""
 
-ARCHIVED = ("--archive", "./archive")
 ASKED: dict[str, tuple[str, tuple[str, ...]]] = {
     "status": ("/status?needs=true&sort=lag", ("status", "--needs")),
     "subscriber": ("/subscribers/stuck", ()),
@@ -31,7 +30,6 @@ ASKED: dict[str, tuple[str, tuple[str, ...]]] = {
     "cohorts": ("/cohorts?publisher=main", ()),
     "publisher_log": ("/publishers/main/log", ("publisher-log", "main")),
     "folds": ("/folds", ()),
-    "archive_status": ("/archive", ("archive", "status", *ARCHIVED)),
     "log_list": ("/log/status?text=disk&limit=2", ("log", "grep", "disk", "--topic", "status", "--limit", "2")),
     "log_show": ("/log/package/1", ("log", "show", "1")),
     "events_packages": ("/events/packages?after=-1&kind=failed", ("events", "--after", "-1", "--kind", "failed")),
@@ -51,7 +49,6 @@ ASKED: dict[str, tuple[str, tuple[str, ...]]] = {
 }
 """By operation: a request that has something in its answer, and the command that asks the same."""
 
-ATTENTION = {"ready"}
 
 
 @cache
@@ -103,13 +100,13 @@ def test_every_operation_is_asked_here():
     assert {name for name, (_, words) in ASKED.items() if not words} == WITHOUT_COMMAND
 
 
-@pytest.mark.parametrize("name", [name for name in ASKED if name != "archive_status"])
+@pytest.mark.parametrize("name", ASKED)
 def test_answers_of_the_api_are_as_the_document_says(served: Served, known: dict[str, str], name: str):
     answer = served.ask(filled(ASKED[name][0], known))
     assert answer.status_code == 200, answer.text
     envelope = answer.json()
     check(envelope, schema_of(name))
-    assert envelope["status"] == ("attention" if name in ATTENTION else "ok")
+    assert envelope["status"] == ("attention" if name == "ready" and not envelope["data"]["ready"] else "ok")
     assert envelope["data"], "it has something in it"
     assert answer.headers["content-type"] == "application/json"
     assert (answer.headers["cache-control"], answer.headers["x-content-type-options"]) == ("no-store", "nosniff")
@@ -119,10 +116,8 @@ def test_answers_of_the_api_are_as_the_document_says(served: Served, known: dict
 def test_commands_print_what_the_document_says(
     served: Served, known: dict[str, str], warm_start: WarmStart, name: str
 ):
-    if name == "archive_status":
-        check(typed(warm_start, served, "archive", "run", *ARCHIVED)["version"], {"const": 1})
     envelope = typed(warm_start, served, *(filled(word, known) for word in ASKED[name][1]))
-    assert envelope["status"] == ("attention" if name in ATTENTION else "ok")
+    assert envelope["status"] == ("attention" if name == "ready" and not envelope["data"]["ready"] else "ok")
     if name == "status":
         check({**envelope, "data": envelope["data"].pop("folds")}, schema_of("folds"))
         assert envelope["data"].pop("retention_forecast") == []

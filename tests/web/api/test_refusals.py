@@ -14,19 +14,21 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from starlette.applications import Starlette
+from starlette.requests import Request
 
 from callboard import Callboard
-from callboard.archive.files.manifest import Hole
-from callboard.board.archive.archiving import TopicState
 from callboard.board.envelope import Envelope, written
+from callboard.cli.console.serve import below
 from callboard.errors import LogUnavailable, NotAnswered, SchemaTooNew
 from callboard.messages.headers import new_record
 from callboard.messages.jobs.job_messages import JobsAddedMessage
 from callboard.messages.topics import job_topic
+from callboard.web import User
 from callboard.web.api import routes
 from callboard.web.api.parameters import Parameter
 from callboard.web.api.reads.table import FOLLOWS, READS
 from callboard.web.api.routes import api_routes
+from callboard.web.app import board_app, watched
 from tests.web.api.conftest import Served
 
 
@@ -56,10 +58,9 @@ def refused(answer: httpx.Response, status: int, code: str) -> str:
         ("/jobs/7/history", 404, "not_found", "there is no job 7"),
         ("/log/package/999999", 404, "offset_out_of_range", "offset 999999"),
         ("/log/package?from=999999", 404, "offset_out_of_range", "offset 999999"),
-        ("/archive", 404, "not_found", "no archive is configured"),
-        ("/nothing", 404, "not_found", "see /api/v1/openapi.json"),
-        ("/", 404, "not_found", "see /api/v1/openapi.json"),
-        ("/status/", 404, "not_found", "see /api/v1/openapi.json"),
+        ("/nothing", 404, "not_found", "openapi.json below /api/v1"),
+        ("/", 404, "not_found", "openapi.json below /api/v1"),
+        ("/status/", 404, "not_found", "openapi.json below /api/v1"),
         ("/status?stat=idle", 400, "invalid", "there is no parameter 'stat'; did you mean 'state'?"),
         ("/cohorts?x=1", 400, "invalid", "there is no parameter 'x'; known here: publisher"),
         ("/folds?limit=1", 400, "invalid", "known here: none"),
@@ -284,8 +285,22 @@ def test_no_query_leads_to_a_server_error(tmp_path: Path):
     asyncio.run(ask(found))
 
 
-def test_an_archive_that_lags_behind_gets_attention():
-    [read] = [each for each in READS if each.name == "archive_status"]
-    fine = TopicState("a", holes=(Hole(first=1, next=2),))
-    assert not read.attention([fine])
-    assert read.attention([fine, TopicState("b", problem="the log begins at 9; earlier records are lost")])
+def test_only_those_who_are_signed_in_are_answered_also_below_another_path():
+    def user_of(request: Request) -> User | None:
+        return User("vera", "viewer") if "vera" in request.headers else None
+
+    async def ask() -> list[httpx.Response]:
+        async with Callboard("memory:") as board, watched(board):
+            transport = httpx.ASGITransport(below("/board", board_app(board, access=user_of)))
+            async with httpx.AsyncClient(transport=transport, base_url="http://localhost/board/api/v1") as client:
+                paths = ("/status", "/openapi.json", "/events", "/nothing")
+                return [
+                    *[await client.get(path) for path in paths],
+                    *[await client.get(path, headers={"vera": "1"}) for path in ("/status", "/openapi.json")],
+                ]
+
+    *strangers, status, document = asyncio.run(ask())
+    for answer in strangers:
+        assert "sign in" in refused(answer, 401, "unauthorized")
+    assert (status.status_code, status.json()["data"]["subscribers"]) == (200, [])
+    assert document.json()["servers"] == [{"url": "."}]

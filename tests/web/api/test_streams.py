@@ -21,7 +21,7 @@ from callboard.web.api import follow
 from callboard.web.api.routes import api_routes
 from tests.web.api.conftest import Served
 
-DEADLINE_S = 30.0
+DEADLINE_S = 60.0
 
 
 class Events:

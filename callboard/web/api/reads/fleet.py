@@ -4,7 +4,6 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from callboard.backends.repositories.paths import PATH_BYTES_MAX
-from callboard.board.archive.archiving import TopicState, look
 from callboard.board.entities.health.fold_report import FoldReport
 from callboard.board.page import Page
 from callboard.board.read import questions
@@ -15,7 +14,6 @@ from callboard.board.views import FailedPackage, PublisherStatus, QueueView, Rea
 from callboard.door.limits import ID_CHARS_MAX, NAME_CHARS_MAX
 from callboard.door.names import unknown
 from callboard.door.rules import path
-from callboard.errors import RequestRefused
 from callboard.web.api.parameters import (
     AFTER,
     LIMIT,
@@ -59,13 +57,6 @@ async def _publisher_log(board: "Callboard", *, publisher: str, limit: int) -> l
     return await board.publisher(publisher).log(limit)
 
 
-async def _archive(board: "Callboard") -> list[TopicState]:
-    place = board.settings.archive or board.settings.blobs_for
-    if not place:
-        raise RequestRefused("no archive is configured; set archive.place", code="not_found")
-    return await look(board.settings, place)
-
-
 FLEET = (
     Read("status", "/status", "Every subscriber and publisher: state, how far behind, why, and which command helps.",
          SelectedStatus, _status,
@@ -95,6 +86,4 @@ FLEET = (
          tuple[LogLine, ...], _publisher_log, (named("publisher", "The publisher."), LIMIT)),
     Read("folds", "/folds", "How far the entities, processes, projections and reactions are that run.",
          tuple[FoldReport, ...], lambda board: board.folds()),
-    Read("archive_status", "/archive", "What is archived of each topic, and how far behind the log it is.",
-         tuple[TopicState, ...], _archive, (), lambda found: any(each.problem for each in found)),
 )  # fmt: skip

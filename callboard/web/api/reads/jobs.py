@@ -1,6 +1,7 @@
 """Questions about jobs and schedules."""
 
 from collections.abc import AsyncGenerator
+from contextlib import aclosing
 from typing import TYPE_CHECKING, Any
 
 from callboard.actors.jobs.rules.telling import KINDS, JobEvent
@@ -49,8 +50,9 @@ async def _history(board: "Callboard", *, job: int) -> tuple[JobEvent, ...]:
 async def _events(board: "Callboard", **wanted: Any) -> AsyncGenerator[JobEvent, None]:
     """Unlike the board's own method, it does not create the topic, as it only reads."""
     await board.log.bounds(job_topic(board.settings.prefix))
-    async for event in board.jobs.events(**wanted):
-        yield event
+    async with aclosing(board.jobs.events(**wanted)) as events:
+        async for event in events:
+            yield event
 
 
 def no_job(job: int) -> RequestRefused:

@@ -4,7 +4,7 @@ import re
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Required
 
-from typing_extensions import TypedDict
+from typing_extensions import TypedDict  # which pydantic wants, and brings, below Python 3.12
 
 from callboard.board.page import Page
 from callboard.board.read.log.log_records import LoggedRecord, record_data
