@@ -10,13 +10,15 @@ PORT_MAX = 65_535
 HOST_CHARS_MAX = 253
 
 
-def listening(value: str, option: str = "--listen") -> tuple[str, int]:
-    """The host and the port of ``[HOST:]PORT``, of this host alone unless one is given.
+def listening(value: str, option: str = "--listen", *, any_port: bool = False) -> tuple[str, int]:
+    """The host and the port of ``[HOST:]PORT``, of this host alone unless one is given; with ``any_port``, the port may
+    be 0, which is any free one.
 
     Raises ``ConfigError``, which names the ``option``.
     """
     host, _, port = value.rpartition(":")
-    whole = port.isascii() and port.isdecimal() and len(port) <= len(str(PORT_MAX)) and 1 <= int(port) <= PORT_MAX
+    least = 0 if any_port else 1
+    whole = port.isascii() and port.isdecimal() and len(port) <= len(str(PORT_MAX)) and least <= int(port) <= PORT_MAX
     if not whole or not _is_host(host) or (not host and value.startswith(":")):
         example = "[HOST:]PORT, such as 9100, 0.0.0.0:9100 or [::1]:9100"
         raise ConfigError(f"{option} is {shown(value)}, but should be {example}")

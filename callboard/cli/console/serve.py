@@ -14,6 +14,7 @@ from callboard.cli.options import BoardOptions
 from callboard.cli.run.service import stop_signals
 from callboard.cli.terminal.output import show
 from callboard.config import ConsoleSection, Loaded, Value
+from callboard.door.addresses import LOOPBACK, listening
 from callboard.door.rules import shown
 from callboard.errors import ConfigError
 
@@ -22,9 +23,6 @@ if TYPE_CHECKING:
 
     from callboard.web import Access
 
-HOST = "127.0.0.1"
-
-_LISTEN = re.compile(r"(?:(\[[0-9a-fA-F:.]+\]|[A-Za-z0-9.-]+):)?([0-9]{1,5})")
 _ROOT_PATH = re.compile(r"(/[A-Za-z0-9._~-]+)*")
 
 
@@ -73,7 +71,7 @@ async def _serve(options: BoardOptions, loaded: Loaded) -> None:
     from callboard.web.app import board_app, watched
 
     section = loaded.config.console
-    host, port = address(section.listen)
+    host, port = listening(section.listen, "listen", any_port=True)
     access, context = access_of(section), tls(section)
     demand_safety(host, access, is_tls=context is not None)
     configure_service_logging(options, loaded.config)
@@ -91,14 +89,6 @@ async def _serve(options: BoardOptions, loaded: Loaded) -> None:
             finally:
                 await server.stop()
     structlog.get_logger().info("console.stopped")
-
-
-def address(listen: str) -> tuple[str, int]:
-    """Host and port. Raises ``ConfigError``."""
-    match = _LISTEN.fullmatch(listen)
-    if not match or int(match[2]) > 65_535:
-        raise ConfigError(f"listen is {shown(listen)}, but should be PORT or HOST:PORT, such as 8477 or 0.0.0.0:8477")
-    return (match[1] or HOST).strip("[]"), int(match[2])
 
 
 def access_of(section: ConsoleSection) -> "Access":
@@ -151,8 +141,8 @@ def demand_safety(host: str, access: "Access", *, is_tls: bool) -> None:
         return
     if access.is_local:
         raise ConfigError(
-            f"on {host}, anybody could see the console; listen on {HOST}, or set who may see it: users (--users), an "
-            "OpenID provider (oidc_discovery), or a trusted header (--trusted-header)"
+            f"on {host}, anybody could see the console; listen on {LOOPBACK}, or set who may see it: users (--users), "
+            "an OpenID provider (oidc_discovery), or a trusted header (--trusted-header)"
         )
     if not is_tls and not access.proxies:
         raise ConfigError(

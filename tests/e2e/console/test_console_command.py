@@ -97,8 +97,8 @@ def test_it_creates_nothing(newcomer):
      (("--users", "users", "--trusted-header", "X-User", "--trusted-proxy", "10.0.0.1"), "exclude each other"),
      (("--users", "nothing"), "add-user NAME --role viewer --users"), (("--tls-cert", "x"), "set tls_cert and tls_key"),
      (("--tls-cert", "x", "--tls-key", "y"), "cannot be used"), (("--root-path", "callboard"), "root_path is"),
-     (("--root-path", "/a/../b/"), "root_path is"), (("--listen", "localhost"), "PORT or HOST:PORT"),
-     (("--listen", "99999"), "PORT or HOST:PORT"), (("--listen", "http://x:1"), "PORT or HOST:PORT"),
+     (("--root-path", "/a/../b/"), "root_path is"), (("--listen", "localhost"), "should be [HOST:]PORT"),
+     (("--listen", "99999"), "should be [HOST:]PORT"), (("--listen", "http://x:1"), "should be [HOST:]PORT"),
      (("--log", "memory:"), "a log in memory")],
 )  # fmt: skip
 def test_it_refuses_what_is_not_safe_or_cannot_work(terminal, words, why):
