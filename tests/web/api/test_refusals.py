@@ -17,7 +17,7 @@ from starlette.applications import Starlette
 
 from callboard import Callboard
 from callboard.archive.files.manifest import Hole
-from callboard.board.archive.archiving import TopicState
+from callboard.board.archive.topic_state import TopicState
 from callboard.board.envelope import Envelope, written
 from callboard.errors import LogUnavailable, NotAnswered, SchemaTooNew
 from callboard.messages.headers import new_record

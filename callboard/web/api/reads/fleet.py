@@ -4,7 +4,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from callboard.backends.repositories.paths import PATH_BYTES_MAX
-from callboard.board.archive.archiving import TopicState, look
+from callboard.board.archive.topic_state import TopicState
 from callboard.board.entities.health.fold_report import FoldReport
 from callboard.board.page import Page
 from callboard.board.read import questions
@@ -60,6 +60,8 @@ async def _publisher_log(board: "Callboard", *, publisher: str, limit: int) -> l
 
 
 async def _archive(board: "Callboard") -> list[TopicState]:
+    from callboard.board.archive.archiving import look  # needs the extra archive
+
     place = board.settings.archive or board.settings.blobs_for
     if not place:
         raise RequestRefused("no archive is configured; set archive.place", code="not_found")
