@@ -34,7 +34,7 @@ Member = Annotated[
     ),
 ]
 Listen = Annotated[
-    str,
+    str | None,
     typer.Option(
         "--listen", "--metrics-port", metavar="[HOST:]PORT", help="Serve /metrics, /livez, /readyz and /healthz here.",
         show_default=False,

@@ -17,7 +17,8 @@ from tests.browser.chromium import NARROW, WIDE, chromium, looking
 ADDRESS = re.compile(r"the console is at http://127\.0\.0\.1:(\d+)/")
 PAGES = {
     "subscriber": "/subscribers/edge-2", "package": "/packages/1", "errors": "/errors", "log": "/log",
-    "paths": "/paths", "topology": "/topology", "jobs": "/jobs", "schedules": "/schedules", "plots": "/plots", "fleet": "/",
+    "paths": "/paths", "topology": "/topology", "jobs": "/jobs", "schedules": "/schedules", "plots": "/plots",
+    "fleet": "/",
 }  # fmt: skip
 FIGURES = Path(__file__).resolve().parents[2] / "build" / "console"
 SETTLED_S = 60.0
@@ -31,6 +32,7 @@ def main() -> int:
     parser.add_argument("--figures", type=Path, default=FIGURES, help="where pictures go (default: build/console)")
     given = parser.parse_args()
     if given.once:
+        given.figures.mkdir(parents=True, exist_ok=True)
         return asyncio.run(look_once(given.port, given.figures))
     try:
         while subprocess.run(demo(given.port), check=False).returncode == 0:
@@ -47,7 +49,6 @@ def demo(port: int) -> list[str]:
 
 async def look_once(port: int, figures: Path) -> int:
     """Look at each page while the demo plays."""
-    figures.mkdir(parents=True, exist_ok=True)
     environ = os.environ | {"PYTHONUNBUFFERED": "1"}
     playing = await asyncio.create_subprocess_exec(*demo(port), stdout=asyncio.subprocess.PIPE, env=environ)
     assert playing.stdout is not None

@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 import typer
 import yaml
-from tests.unit.documents.test_deployment import understood
 
+from tests.deploy.files import understood
 from tests.prometheus.everything import everything, exposed_by
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -86,7 +86,7 @@ class Reader:
         """What the page says, once it says all of this, and not that."""
         async with asyncio.timeout(DEADLINE_S):
             while True:
-                found = await self.words(path)
+                found = words((await self.client.get(path)).text)
                 if all(each in found for each in wanted) and without not in found:
                     return found
                 await asyncio.sleep(READ_S)

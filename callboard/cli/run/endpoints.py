@@ -12,14 +12,14 @@ if TYPE_CHECKING:
     from callboard.board.board import Callboard
     from callboard.web.endpoints.part import Part
 
-OFF = ("", "0")
+OFF = "0"
 
 Address = tuple[str, int] | None
 
 
-def checked_address(listen: str) -> Address:
+def checked_address(listen: str | None) -> Address:
     """Where to listen, if anywhere. Raises ``ConfigError`` for a wrong address, and ``ExtraMissing``."""
-    if listen in OFF:
+    if listen is None or listen == OFF:
         return None
     import callboard.web  # noqa: F401 - raises now what it lacks, before anything starts
 

@@ -41,7 +41,7 @@ def publisher(
         float | None,
         typer.Option("--watch", metavar="SECONDS", min=0.1, help="Look for changes this often, and ship them."),
     ] = None,
-    listen: Listen = "",
+    listen: Listen = None,
     member: Member = None,
     create: Create = False,
 ) -> None:

@@ -77,7 +77,7 @@ def subscriber(
     on_invalidate: Annotated[str | None, typer.Option(metavar="MODULE:FUNCTION", help=INVALIDATE_HELP)] = None,
     standby: Annotated[bool, typer.Option("--standby", help="Wait while another process holds the name.")] = False,
     ready_file: Annotated[Path | None, typer.Option(metavar="FILE", help="Exists while it may serve.")] = None,
-    listen: Listen = "",
+    listen: Listen = None,
     from_archive: FromArchive = False,
     once: Annotated[bool, typer.Option("--until-caught-up", help="Exit when all is imported, or cannot be.")] = False,
     member: Member = None,

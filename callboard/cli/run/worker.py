@@ -27,7 +27,7 @@ def worker(
         float | None, typer.Option(metavar="SECONDS", min=0, help="How long the end waits for jobs that run.")
     ] = None,
     deny: Annotated[list[str] | None, typer.Option(metavar="TOPIC", help="Do not run this; repeat it.")] = None,
-    listen: Listen = "",
+    listen: Listen = None,
     member: Member = None,
     create: Create = False,
 ) -> None:

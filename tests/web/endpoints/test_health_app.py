@@ -13,7 +13,7 @@ from callboard import Callboard
 from callboard.actors.runtime.embedded import embedded
 from callboard.actors.runtime.supervision import Limits
 from callboard.board.jobs.board_jobs import BoardJobs
-from callboard.errors import LogUnavailable
+from callboard.errors import ConfigError, LogUnavailable
 from callboard.http_server import Server
 from callboard.version import __version__
 from callboard.web import health_app
@@ -147,7 +147,7 @@ def test_a_subscriber_that_has_failed_is_not_alive(tmp_path: Path, monkeypatch: 
 
             await until(failed)
             answer = await client.get("/livez")
-            assert answer.text.startswith("subscriber edge-1 has failed: ")
+            assert answer.text.startswith("subscriber edge-1: it has failed: ")
             detail = await client.get("/healthz")
             assert detail.json()["status"] == "error"
             assert detail.json()["diagnostics"][0]["code"] == "failed"
@@ -182,7 +182,32 @@ def test_a_worker_is_ready_while_it_is_a_member_and_takes_jobs(
                 await asyncio.wait(worker._work)
                 answer = await client.get("/livez")
                 assert answer.status_code == 503
-                assert answer.text.startswith("worker one has failed")
+                assert answer.text.startswith("worker one: it has failed; ")
+
+    play(scenario, tmp_path)
+
+
+def test_a_subscriber_that_is_busy_is_neither_dead_nor_less_ready(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("callboard.web.endpoints.part.ANSWER_S", 1e-9)
+    monkeypatch.setattr("callboard.web.endpoints.shared.SHARED_S", 0.0)
+
+    async def scenario(board: Callboard) -> None:
+        async with board.subscriber("edge-1", tmp_path / "out", **SOON) as edge, served(board, edge) as client:
+            await edge.until_ready()
+            assert (await client.get("/livez")).status_code == 200
+            answer = await client.get("/healthz")
+            assert (answer.status_code, answer.json()["data"]["parts"][0]["state"]) == (200, "busy")
+
+    play(scenario, tmp_path)
+
+
+@pytest.mark.parametrize("part", ["edge-1", None, 7, Callboard])
+def test_what_is_no_part_is_refused_at_once(part: Any, tmp_path: Path) -> None:
+    async def scenario(board: Callboard) -> None:
+        with pytest.raises(ConfigError, match=r"a part is .*, but should be a publisher, a subscriber or a worker"):
+            health_app(board, part)
 
     play(scenario, tmp_path)
 

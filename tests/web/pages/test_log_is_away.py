@@ -54,7 +54,7 @@ async def test_the_figures_from_before_stay_and_say_so(tmp_path):
         assert "edge idle 4" in said
         said = await reads.words("/subscribers/edge")
         assert "Behind 4" in said
-        assert "It is not known while the log cannot be read" in said
+        assert "Queue It is not known: the cable <b>is out</b>" in said
         said = await reads.words("/packages/2", 503)
         assert "This cannot be shown The log cannot be read since" in said
         opened[0].is_off = False

@@ -3,6 +3,7 @@
 from callboard.board.read.subscriber_history import subscriber_history
 from callboard.board.views import SubscriberStatus
 from callboard.door.names import unknown
+from callboard.errors import LogError, NotAnswered
 from callboard.web.console.page import ANSWER_S, Question, Shown
 
 ROWS = 50
@@ -15,16 +16,23 @@ POSITIONS = 10
 
 async def subscriber(asked: Question) -> Shown:
     """The subscriber of the path. While the log cannot be read, only what was last known of it."""
-    row = subscriber_row(asked, asked.path["name"])
-    shown = {"row": row, "cursor": asked.text("cursor")}
-    if asked.now.problem:
-        return shown | {"queue": None}
-    board, name = asked.board, row.name
+    row, problem = subscriber_row(asked, asked.path["name"]), asked.now.problem
+    shown = {"row": row, "cursor": asked.text("cursor"), "queue": None}
+    if not problem:
+        try:
+            shown |= await _read(asked, row.name)
+        except (LogError, NotAnswered) as error:
+            problem = str(error)
+    return shown | {"problem": problem}
+
+
+async def _read(asked: Question, name: str) -> Shown:
+    board = asked.board
     queue = await board.queue(name, cursor=asked.text("cursor"), limit=ROWS, timeout_s=ANSWER_S)
     errors = await board.errors(name, limit=ERRORS, timeout_s=ANSWER_S)
     history = await subscriber_history(board.context, name)
     last = history.positions[: -POSITIONS - 1 : -1]
-    return shown | {"queue": queue, "errors": errors, "history": history, "last": last}
+    return {"queue": queue, "errors": errors, "history": history, "last": last}
 
 
 def subscriber_row(asked: Question, name: str) -> SubscriberStatus:

@@ -17,9 +17,9 @@
     return marks || (pause && pause.getAttribute("aria-pressed") === "true");
   }
 
-  // What the reader opened or typed stays.
+  // What the reader opened, copied or typed stays.
   const callbacks = {
-    beforeAttributeUpdated: (name, node) => !(name === "open" && node.nodeName === "DETAILS"),
+    beforeAttributeUpdated: (name, node) => !(node.nodeName === "DETAILS" || node.classList.contains("copied")),
     beforeNodeMorphed: (node) => node.nodeName !== "FORM",
   };
 
