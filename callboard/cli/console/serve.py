@@ -50,6 +50,8 @@ def serve(
     ] = None,
 ) -> None:
     """Serve pages and an HTTP API that show the board, until Ctrl-C or SIGTERM; runs without a name."""
+    from callboard import web  # noqa: F401 - only to see whether the extra is there
+
     flags = {
         "listen": listen, "allow_actions": allow_actions or None, "users": users and str(users),
         "tls_cert": tls_cert and str(tls_cert), "tls_key": tls_key and str(tls_key), "root_path": root_path,
