@@ -40,9 +40,7 @@ async def _no_page(asked: Question) -> Shown:
 NO_PAGE = Page("none", "/{path:path}", "Not found", _no_page, in_navigation=False, live=False)
 
 
-def console_routes(
-    board: "Callboard", watch: Watch, *, allow_actions: bool, secret: bytes = b""
-) -> list[BaseRoute]:
+def console_routes(board: "Callboard", watch: Watch, *, allow_actions: bool, secret: bytes = b"") -> list[BaseRoute]:
     """The routes of the console. The last one has every path that is left."""
     readers, pace = set[object](), Pace()
     searching = asyncio.Semaphore()
