@@ -3,6 +3,8 @@
 import re
 from pathlib import Path
 
+import pytest
+
 from callboard import Callboard
 from tests.unit.board.member.clusters import Cluster
 from tests.web.served import OPERATOR, reader, run
@@ -19,6 +21,7 @@ async def test_a_log_without_a_cluster_says_how_to_join(tmp_path: Path):
         assert "no cluster is on this log yet" in await reads.words("/topology/views/0", 404)
 
 
+@pytest.mark.proves("T82")
 @run
 async def test_members_are_shown_in_order_with_what_they_do_and_the_commands_to_them(tmp_path: Path):
     async with Cluster(tmp_path) as cluster:
