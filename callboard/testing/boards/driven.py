@@ -33,27 +33,36 @@ class DrivenBase(LoopBase):
     def __init__(self, loop: asyncio.AbstractEventLoop, name: str, drive: "Drive") -> None:
         super().__init__(loop, name)
         self._drive = drive
-        self._wakes: list[tuple[float, str]] = []
+        self._wakes: list[tuple[float, int, str, asyncio.TimerHandle]] = []
+        self._asked = 0
 
-    def wake_up_after(self, name: str, period: timedelta, payload: Any) -> None:
+    def wake_up_after(self, name: str, period: timedelta, payload: Any) -> asyncio.TimerHandle:
         """See ``LoopBase``. The supervisor, which gives a payload, restarts actors in real time."""
-        super().wake_up_after(name, period, payload)
-        now_s = self._drive.now().mono_s
-        while self._wakes and self._wakes[0][0] < now_s:
-            heappop(self._wakes)  # the loop has seen to it
+        handle = super().wake_up_after(name, period, payload)
         if payload is None:
-            heappush(self._wakes, (now_s + period.total_seconds(), name))
+            self._asked += 1
+            heappush(self._wakes, (self._drive.now().mono_s + period.total_seconds(), self._asked, name, handle))
+        return handle
 
     @property
     def next_s(self) -> float:
         """When its next timer is due, on the monotonic clock."""
+        while self._wakes and not self._is_outstanding():
+            heappop(self._wakes)
         return self._wakes[0][0] if self._wakes else inf
 
     def wake(self, now_s: float) -> None:
-        """Wake the actors that have timers due by now. The loop will wake them once more, which is harmless."""
-        while self._wakes and self._wakes[0][0] <= now_s:
-            name = heappop(self._wakes)[1]
+        """Wake the actors that have timers due by now."""
+        while self.next_s <= now_s:
+            _, _, name, handle = heappop(self._wakes)
+            handle.cancel()
+            self._wakeups[name].discard(handle)
             self.send(name, name, WakeupMessage(timedelta(), None))
+
+    def _is_outstanding(self) -> bool:
+        """Whether the loop has not seen to the next one, nor its actor ended."""
+        _, _, name, handle = self._wakes[0]
+        return handle in self._wakeups.get(name, ())
 
     def close(self) -> None:
         """See ``LoopBase``."""
