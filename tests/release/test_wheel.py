@@ -3,13 +3,13 @@
 Interpreters are looked for on the PATH, in pyenv, and in the folders of CALLBOARD_PYTHONS.
 """
 
-import json
 import re
 import urllib.request
 from pathlib import Path
 
 import pytest
 
+from callboard.testing.servers.network import free_port
 from tests.release.environment import FOLDERS, ROOT, Environment, interpreter, until
 
 VERSIONS = re.findall(r"Python :: (3\.\d+)", (ROOT / "pyproject.toml").read_text(encoding="utf-8"))
@@ -77,12 +77,13 @@ def test_the_console_with_its_extra(environment: Environment, wheel: Path, folde
     environment.install(f"{wheel}[web]")
     environment.callboard(folder, "init")
     environment.callboard(folder, "publish", "site", "--publisher", "theatre")
-    environment.start(folder, "console", "--listen", "0")
+    port = str(free_port())
+    environment.start(folder, "console", "--listen", port)
     try:
-        url = until(lambda: re.search(r"http://[\d.:]+/", (folder / "0.log").read_text()))
-        with urllib.request.urlopen(f"{url[0]}api/v1/status") as answer:
-            assert json.load(answer)["data"]["publishers"][0]["name"] == "theatre"
-        with urllib.request.urlopen(url[0]) as answer:
+        until(lambda: "console.started" in (folder / f"{port}.log").read_text())
+        with urllib.request.urlopen(f"http://127.0.0.1:{port}/api/v1/log/package") as answer:
+            assert "theatre" in answer.read().decode()
+        with urllib.request.urlopen(f"http://127.0.0.1:{port}/") as answer:
             assert "<h1>Fleet</h1>" in answer.read().decode()
     finally:
         environment.stop()
@@ -93,7 +94,6 @@ def test_sign_in_at_a_provider_names_its_extra(environment: Environment, wheel: 
     environment.callboard(folder, "init")
     (folder / "secret").write_text("of the provider")
     (folder / "secret").chmod(0o600)
-    with (folder / "callboard.toml").open("a") as settings:
-        settings.write(PROVIDER)
+    (folder / "callboard.toml").write_text(PROVIDER)
     error = environment.callboard(folder, "console", code=2)
     assert error.endswith("; run: pip install 'callboard[web,oidc]'\n"), error
