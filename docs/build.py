@@ -36,6 +36,7 @@ PYTHON = {
     "callboard.sync": "The same, for code without an event loop.",
     "callboard.actors": "Events, entities, processes, projections, reactions and agents of your own.",
     "callboard.testing.actors": "Tests of your own actors.",
+    "callboard.testing.boards": "Tests of your service, on a board in memory.",
     "callboard.web": "The console in your own service.",
     "callboard.telemetry": "For your own log lines: the span that they belong to.",
 }

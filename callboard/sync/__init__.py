@@ -37,6 +37,11 @@ class Publisher(Twin[publisher.Publisher]):
     packages = waiting(publisher.Publisher.packages)
     log = waiting(publisher.Publisher.log)
 
+    @property
+    def name(self) -> str:
+        """Its name."""
+        return self._asynchronous.name
+
 
 class Subscriber(InWith[subscriber.Subscriber]):
     """See ``callboard.board.subscriber.Subscriber``. Created by ``Callboard.subscriber``; runs inside ``with``.
@@ -52,6 +57,11 @@ class Subscriber(InWith[subscriber.Subscriber]):
     ended = waiting(subscriber.Subscriber.ended)
     leave = waiting(subscriber.Subscriber.leave)
     until_ready = waiting(subscriber.Subscriber.until_ready)
+
+    @property
+    def name(self) -> str:
+        """Its name."""
+        return self._asynchronous.name
 
     @property
     def ready(self) -> bool:
@@ -70,8 +80,13 @@ class Callboard(WithLoop[board.Callboard]):
     @given(board.Callboard.from_config)
     def from_config(cls, asynchronous: board.Callboard) -> Self:
         """See ``callboard.Callboard.from_config``."""
+        return cls.over(EventLoop(), asynchronous)
+
+    @classmethod
+    def over(cls, loop: EventLoop, asynchronous: board.Callboard) -> Self:
+        """The blocking form of a board on this loop."""
         twin = cls.__new__(cls)
-        vars(twin).update(_loop=EventLoop(), _asynchronous=asynchronous)
+        vars(twin).update(_loop=loop, _asynchronous=asynchronous)
         return twin
 
     publisher = making(Publisher, board.Callboard.publisher)

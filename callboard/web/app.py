@@ -42,7 +42,7 @@ def board_app(board: Callboard, *, allow_actions: bool = False, access: Access |
     secret = session_secret(access.secret_file if isinstance(access, Access) else "")
     method = method_of(access, secret)
     watch = Watch(board)
-    pages = console_routes(board, watch, allow_actions=allow_actions)
+    pages = console_routes(board, watch, allow_actions=allow_actions, secret=secret)
     return Starlette(
         routes=[*method.routes, *api_routes(board), *pages],
         middleware=[Middleware(Guard, method=method, proxies=access.networks() if isinstance(access, Access) else ())],
@@ -67,7 +67,9 @@ def board_lifespan(board: Callboard) -> Callable[[object], AbstractAsyncContextM
 
 @asynccontextmanager
 async def watched(board: Callboard) -> AsyncIterator[None]:
-    """End all that reads the board for pages when this context is left."""
+    """Within this context, what was made to read the board for pages does so, also for plots while nobody looks."""
+    for watch in [each for each in WATCHES if each.board is board]:
+        watch.start()
     try:
         yield
     finally:

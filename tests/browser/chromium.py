@@ -1,5 +1,6 @@
 """Chromium, which looks at the console and tells what went wrong while it did."""
 
+import os
 import shutil
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -12,6 +13,7 @@ from playwright.async_api import Browser, BrowserContext, ConsoleMessage, Page, 
 WIDE, MIDDLE, NARROW = (1440, 900), (1024, 768), (375, 812)
 """A desk, a tablet and a phone."""
 
+FIGURES = Path(__file__).parents[2] / "docs" / "figures"
 OPTIONS = ["--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage"]
 SERIOUS = ("serious", "critical")
 
@@ -61,6 +63,13 @@ async def looking(
         yield Looker(context, address)
     finally:
         await context.close()
+
+
+async def draw(page: Page, name: str, size: tuple[int, int], scheme: str) -> None:
+    """Write a picture of the page to docs/figures, if the variable ``CALLBOARD_FIGURES`` is set."""
+    if os.environ.get("CALLBOARD_FIGURES") and scheme == "light":
+        kind = "" if size == WIDE else "-phone"
+        await page.screenshot(path=FIGURES / f"console-{name}{kind}.png", full_page=size == WIDE)
 
 
 async def barriers(page: Page) -> list[str]:

@@ -1,12 +1,9 @@
 """Every page of the console in a browser: on a desk and on a phone, in light and in dark, for everybody."""
 
-import os
-from pathlib import Path
-
 import pytest
 
 from callboard import Callboard
-from tests.browser.chromium import MIDDLE, NARROW, WIDE, barriers, chromium, looking, too_wide
+from tests.browser.chromium import MIDDLE, NARROW, WIDE, barriers, chromium, draw, looking, too_wide
 from tests.web.served import OPERATOR, run, served
 from tests.web.stage import HOSTILE, LONG, fleet_of, packages, staged
 
@@ -25,11 +22,6 @@ PAGES = {
     "refused": "/subscribers/stack",
 }
 
-FIGURES = Path(__file__).parents[2] / "docs" / "figures"
-DRAWN = os.environ.get("CALLBOARD_FIGURES", "")
-"""If set, pictures of the pages are written to docs/figures."""
-
-
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("size", [WIDE, NARROW], ids=["desk", "phone"])
 @run
@@ -43,9 +35,8 @@ async def test_every_page_can_be_used_by_everybody(tmp_path, size, scheme):
             assert await page.locator("h1").count() == 1
             assert not await too_wide(page), name
             assert not await barriers(page), name
-            if DRAWN and scheme == "light" and name != "refused":
-                kind = "" if size == WIDE else "-phone"
-                await page.screenshot(path=FIGURES / f"console-{name}{kind}.png", full_page=size == WIDE)
+            if name != "refused":
+                await draw(page, name, size, scheme)
             await page.close()
         complaints = [each for each in looker.complaints if "404 (Not Found)" not in each]
         assert not complaints

@@ -35,18 +35,9 @@ def commands() -> Iterator[tuple[str, list[str]]]:
 COMMANDS = dict(commands())
 
 
-NOT_YET = {"console", "--listen"}
-"""What comes with other changes."""
-
-
 @pytest.mark.parametrize("where", COMMANDS)
 def test_callboard_understands_it(where: str) -> None:
-    try:
-        assert understood(COMMANDS[where])
-    except Exception:
-        if not NOT_YET & set(COMMANDS[where]):
-            raise
-        pytest.skip("NOT YET")
+    assert understood(COMMANDS[where])
 
 
 def test_they_are_found_everywhere() -> None:

@@ -13,17 +13,16 @@ COMMANDS = {
     "s3": "publish site --blobs s3://bucket/board",
     "archive": "archive verify --archive archive",
     "connectors": "topology demo",
+    "web": "console",
     "spark": "pipeline rebuild --out tables",
 }
 
-IMPORTS = {
-    "web": "callboard.web",
-    "delta": "callboard.pipeline.sinks.delta_tables",
-}
+IMPORTS = {"delta": "callboard.pipeline.sinks.delta_tables"}
 """What needs these is imported, for a command would first miss another one."""
 
 WITHOUT = {"otel", "oidc", "all"}
-"""Nothing is refused without the first: then there are no traces. The second adds to web, the last is all others."""
+"""Nothing is refused without the first: then there are no traces. The second is missed only beside ``web``, see
+test_wheel.py; the last is all others."""
 
 SPARK = "import sys; sys.dataset = sys; sys.modules |= dict.fromkeys(('pyarrow', 'pyarrow.dataset', 'pyspark'), sys)"
 """As if it were there."""

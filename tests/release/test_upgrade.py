@@ -113,6 +113,11 @@ def fleet(versions: dict[str, Environment], log: str, tmp_path: Path) -> Iterato
     it.stop()
 
 
+def test_a_clone_without_the_last_version_says_what_to_do(tmp_path: Path) -> None:
+    with pytest.raises(AssertionError, match=r"not in this clone .*; fetch the whole history: git fetch --unshallow"):
+        archived("0" * 40, tmp_path)
+
+
 @pytest.mark.timeout(900)
 def test_half_a_fleet_is_upgraded_then_all_of_it_and_all_goes_back(fleet: Fleet) -> None:
     fleet.versions["old"].callboard(fleet.folder, "init")

@@ -4,11 +4,13 @@ Interpreters are looked for on the PATH, in pyenv, and in the folders of CALLBOA
 """
 
 import re
+import urllib.request
 from pathlib import Path
 
 import pytest
 
-from tests.release.environment import FOLDERS, ROOT, Environment, interpreter
+from callboard.testing.servers.network import free_port
+from tests.release.environment import FOLDERS, ROOT, Environment, interpreter, until
 
 VERSIONS = re.findall(r"Python :: (3\.\d+)", (ROOT / "pyproject.toml").read_text(encoding="utf-8"))
 
@@ -25,23 +27,12 @@ def greet(name: str) -> str:
     return f"Hello, {name}"
 """
 
-CONSOLE = """
-import asyncio, sys
-from callboard import Callboard
-from callboard.http_server import Server
-from callboard.web import board_app
-
-async def main():
-    async with Callboard.from_config() as board:
-        server = Server(board_app(board), ("127.0.0.1", 0), streams=True)
-        await server.start()
-        url = f"http://127.0.0.1:{server.port}"
-        curl = "import urllib.request, sys; print(urllib.request.urlopen(sys.argv[1]).read().decode())"
-        asking = await asyncio.create_subprocess_exec(sys.executable, "-c", curl, url)
-        assert await asking.wait() == 0
-        await server.stop()
-
-asyncio.run(main())
+PROVIDER = """
+[console]
+oidc_discovery = "https://id.example/.well-known/openid-configuration"
+oidc_client_id = "callboard"
+oidc_secret_file = "./secret"
+viewers = ["*"]
 """
 
 
@@ -86,4 +77,23 @@ def test_the_console_with_its_extra(environment: Environment, wheel: Path, folde
     environment.install(f"{wheel}[web]")
     environment.callboard(folder, "init")
     environment.callboard(folder, "publish", "site", "--publisher", "theatre")
-    assert "<title>" in environment.run_python(folder, "-c", CONSOLE)
+    port = str(free_port())
+    environment.start(folder, "console", "--listen", port)
+    try:
+        until(lambda: "console.started" in (folder / f"{port}.log").read_text())
+        with urllib.request.urlopen(f"http://127.0.0.1:{port}/api/v1/log/package") as answer:
+            assert "theatre" in answer.read().decode()
+        with urllib.request.urlopen(f"http://127.0.0.1:{port}/") as answer:
+            assert "<h1>Fleet</h1>" in answer.read().decode()
+    finally:
+        environment.stop()
+
+
+def test_sign_in_at_a_provider_names_its_extra(environment: Environment, wheel: Path, folder: Path) -> None:
+    environment.install(f"{wheel}[web]")
+    environment.callboard(folder, "init")
+    (folder / "secret").write_text("of the provider")
+    (folder / "secret").chmod(0o600)
+    (folder / "callboard.toml").write_text(PROVIDER)
+    error = environment.callboard(folder, "console", code=2)
+    assert error.endswith("; run: pip install 'callboard[web,oidc]'\n"), error

@@ -34,6 +34,9 @@ CLOSE_DRAIN_S = 10.0
 Start = Callable[[AgentSpec, SubscriberSettings | None], Awaitable[Agent]]
 """Starts an agent: a subscriber's if there are settings, else a publisher's."""
 
+Run = Callable[[AgentSpec], Awaitable[Agent]]
+"""Runs an agent, whose world is open to it."""
+
 
 class Agents:
     """Starts agents, and stops all that still run at the end.
@@ -42,7 +45,8 @@ class Agents:
         resources: what embedded agents share.
         runtime: where actors run.
         configure_logging: for ``processes``: called in each of them.
-        start: starts an agent; the default starts it in this runtime.
+        start: starts an agent; the default runs it.
+        run: runs an agent; the default runs it in this runtime.
         kept: how entities are kept, by their topics, by those that are only asked, for an agent in another process.
     """
 
@@ -52,11 +56,13 @@ class Agents:
         runtime: Runtime = "embedded",
         configure_logging: Callable[[], None] | None = None,
         start: Start | None = None,
+        run: Run | None = None,
         kept: Mapping[str, "EntityOptions"] | None = None,
     ) -> None:
         if runtime == "processes" and resources.settings.log.startswith("memory:"):
             raise ConfigError("a log in memory cannot be shared by processes; use sqlite:///./board.db")
-        self._resources, self._runtime, self._configure_logging = resources, runtime, configure_logging
+        self._resources, self._runtime = resources, runtime
+        self._run = run or partial(start_agent, runtime=runtime, configure_logging=configure_logging)
         self._start_agent = start or self._in_runtime
         self._instance = secrets.token_hex(16)
         self._publishers: dict[str, asyncio.Task[Agent]] = {}
@@ -110,7 +116,7 @@ class Agents:
             spec = replace(spec, world=partial(self._log_world, spec))
         elif spec.world is of_the_board:
             spec = replace(spec, world=partial(open_log_world, its.settings, spec.topics, spec.effects))
-        return self._running(await start_agent(spec, self._runtime, configure_logging=self._configure_logging))
+        return self._running(await self._run(spec))
 
     def keep(self, entity: "type[Entity]", topic: str, options: "EntityOptions") -> None:
         """Remember how the entities of this class are kept. Raises ``ConfigError`` if they are kept in another way."""
@@ -169,10 +175,7 @@ class Agents:
         )
         if self._runtime == "embedded":
             world = partial(self._fold_world, place, log)
-        agent = await start_agent(
-            AgentSpec(name, actors, world), self._runtime, configure_logging=self._configure_logging
-        )
-        return self._running(agent)
+        return self._running(await self._run(AgentSpec(name, actors, world)))
 
     async def _fold_world(self, place: "FoldPlaceOf", log: Log) -> World:
         from callboard.board.connect.folds import shared_world
@@ -218,7 +221,7 @@ class Agents:
     async def _in_runtime(self, spec: AgentSpec, settings: SubscriberSettings | None) -> Agent:
         if self._runtime == "embedded":
             spec = replace(spec, world=partial(self._shared_world, settings))
-        return await start_agent(spec, self._runtime, configure_logging=self._configure_logging)
+        return await self._run(spec)
 
     async def _shared_world(self, settings: SubscriberSettings | None) -> World:
         """The world of an embedded agent, which shares the board's log and blob store."""

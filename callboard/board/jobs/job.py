@@ -2,6 +2,7 @@
 
 import json
 from dataclasses import dataclass
+from typing import Any
 
 from callboard.actors.jobs.reports import Report
 from callboard.messages.jobs.job_state import JobState
@@ -42,7 +43,7 @@ class Job:
         topic: what to do.
         queue: the queue that it belongs to by the present settings.
         state: see ``JobState``.
-        payload: what was given; None if it was not read, in listings.
+        payload: what was given, as JSON has it; None if it was not read, in listings.
         creator: the instance that added it.
         created_ms: when it was added, milliseconds since the epoch.
         due_ms: when it is due, or its retry is; 0 for now.
@@ -53,7 +54,7 @@ class Job:
         parked: whether it waits because no worker runs its topic.
         stopping: whether it runs, and is to stop.
         message: what the last attempt said; None if it was not read.
-        result: what it returned; None for nothing.
+        result: what it returned, likewise; None for nothing.
         priority: as given.
         lane: as given.
         unique: as given.
@@ -68,7 +69,7 @@ class Job:
     topic: str
     queue: str
     state: JobState
-    payload: object = None
+    payload: Any = None
     creator: str = ""
     created_ms: int = 0
     due_ms: int = 0
@@ -79,7 +80,7 @@ class Job:
     parked: bool = False
     stopping: bool = False
     message: str = ""
-    result: object = None
+    result: Any = None
     priority: int = 0
     lane: str = ""
     unique: str = ""

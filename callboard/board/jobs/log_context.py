@@ -2,6 +2,7 @@
 
 import sys
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import islice
 
 from callboard.board.jobs.work.ending import printable
 from callboard.board.jobs.work.running_job import RunningJob
@@ -34,6 +35,12 @@ def context_of(own: Mapping[str, str] | None, here: Mapping[str, str]) -> Mappin
         return here
     is_wanted = TRACEPARENT in here and TRACEPARENT not in own and len(own) < CONTEXT_NAMES_MAX
     return {**own, TRACEPARENT: here[TRACEPARENT]} if is_wanted else own
+
+
+def with_said(context: Mapping[str, str], said: Mapping[str, str]) -> dict[str, str]:
+    """The context with this in it, shortened as it has to be; rather this than what there was, if not all has room."""
+    texts = {name: printable(text, CONTEXT_CHARS_MAX) for name, text in said.items()}
+    return dict(islice({**texts, **context, **texts}.items(), CONTEXT_NAMES_MAX))
 
 
 def contexts(given: Sequence[Mapping[str, str] | None]) -> tuple[tuple[JobContext, ...], tuple[int, ...]]:

@@ -50,6 +50,8 @@ def serve(
     ] = None,
 ) -> None:
     """Serve pages and an HTTP API that show the board, until Ctrl-C or SIGTERM; runs without a name."""
+    from callboard import web  # noqa: F401 - only to see whether the extra is there
+
     flags = {
         "listen": listen, "allow_actions": allow_actions or None, "users": users and str(users),
         "tls_cert": tls_cert and str(tls_cert), "tls_key": tls_key and str(tls_key), "root_path": root_path,
@@ -74,18 +76,19 @@ async def _serve(options: BoardOptions, loaded: Loaded) -> None:
     demand_safety(host, access, is_tls=context is not None)
     configure_service_logging(options, loaded.config)
     with stop_signals() as stop:
-        async with open_board(loaded) as board, watched(board):
+        async with open_board(loaded) as board:
             app = board_app(board, allow_actions=section.allow_actions, access=access)
             server = Server(below(section.root_path, app), (host, port), context, streams=True)
-            await server.start()
-            try:
-                shown_host = f"[{host}]" if ":" in host else host
-                url = f"{'https' if context else 'http'}://{shown_host}:{server.port}{section.root_path}/"
-                show(f"the console of {place(loaded.config.log)} is at {url}; Ctrl-C ends it")
-                structlog.get_logger().info("console.started", url=url, actions=section.allow_actions)
-                await stop.wait()
-            finally:
-                await server.stop()
+            async with watched(board):
+                await server.start()
+                try:
+                    shown_host = f"[{host}]" if ":" in host else host
+                    url = f"{'https' if context else 'http'}://{shown_host}:{server.port}{section.root_path}/"
+                    show(f"the console of {place(loaded.config.log)} is at {url}; Ctrl-C ends it")
+                    structlog.get_logger().info("console.started", url=url, actions=section.allow_actions)
+                    await stop.wait()
+                finally:
+                    await server.stop()
     structlog.get_logger().info("console.stopped")
 
 

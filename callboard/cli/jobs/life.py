@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from callboard.board.jobs.wording import event_words
 from callboard.cli.board import on_board
 from callboard.cli.jobs.listing import JobId
 from callboard.cli.jobs.many import demand_topic
@@ -53,12 +54,7 @@ def events(
 
 
 def _row(event: "JobEvent") -> tuple[str, ...]:
-    parts = (
-        event.kind, f"attempt {event.attempt}" * bool(event.attempt), f"on {event.worker}" * bool(event.worker),
-        f"by {event.author}" * bool(event.author), f"due at {_time(event.due_ms)}" * bool(event.due_ms),
-    )  # fmt: skip
-    about = ", ".join(filter(None, parts)) + "".join(f": {text}" for text in (event.message, event.reason) if text)
-    return _time(event.time_ms), str(event.job), event.topic, about
+    return _time(event.time_ms), str(event.job), event.topic, event_words(event, _time)
 
 
 def _time(ms: int) -> str:

@@ -1,6 +1,7 @@
 """``callboard jobs list``, ``show``, ``queues``, ``workers`` and ``watch``: show jobs, and who runs them."""
 
 import asyncio
+import time
 from collections.abc import Iterable
 from contextlib import aclosing
 from typing import TYPE_CHECKING, Annotated
@@ -14,9 +15,10 @@ from callboard.board.jobs.health.checkup import examine_jobs
 from callboard.board.jobs.health.report import WorkerState
 from callboard.board.jobs.job import Job
 from callboard.board.jobs.queues import QueueState
+from callboard.board.jobs.wording import since, state_words, worker_topics
 from callboard.cli.board import on_board
 from callboard.cli.jobs.many import OfQueue, OfTopic, Where, demand_topic, query
-from callboard.cli.jobs.shown import job_lines, since, state_words
+from callboard.cli.jobs.shown import job_lines
 from callboard.cli.options import BoardOptions, Json, Limit
 from callboard.cli.terminal.output import say, show_json, show_list, show_next, show_result, show_table
 from callboard.cli.terminal.output import show as show_lines
@@ -81,8 +83,9 @@ def _states(given: Iterable[str]) -> list[JobState]:
 
 
 def _row(job: Job) -> Iterable[str]:
-    ago, failed = since(job.ended_ms or job.created_ms), str(job.attempts or "")
-    return str(job.id), state_words(job), job.topic, job.queue, ago, failed, job.worker, job.title
+    now_ms = time.time() * 1000
+    ago, failed = since(job.ended_ms or job.created_ms, now_ms), str(job.attempts or "")
+    return str(job.id), state_words(job, now_ms), job.topic, job.queue, ago, failed, job.worker, job.title
 
 
 def show(options: BoardOptions, job: JobId, json: Json = False) -> None:
@@ -121,9 +124,8 @@ def workers(options: BoardOptions, json: Json = False) -> None:
 
 
 def _worker_row(its: WorkerState) -> Iterable[str]:
-    topics = " ".join((*its.topics, *(f"not {topic}" for topic in its.deny)))
-    state = "live" if its.live else "dead"
-    return its.instance, state, str(its.slots), str(its.running), "yes" * its.dispatches, topics, " ".join(its.tags)
+    state, dispatches = "live" if its.live else "dead", "yes" * its.dispatches
+    return its.instance, state, str(its.slots), str(its.running), dispatches, worker_topics(its), " ".join(its.tags)
 
 
 def watch(options: BoardOptions, json: Json = False) -> None:

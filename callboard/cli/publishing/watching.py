@@ -16,22 +16,24 @@ PATHS_MAX = 1000
 """Paths in one package: subscribers import a package as a whole, and a queue's page shows all its paths."""
 
 
-async def watch(publisher: Publisher, root: Path, place: Placement, patterns: PathPatterns, every_s: float) -> None:
+async def watch(
+    publisher: Publisher, root: Path, place: Placement, patterns: PathPatterns, every_s: float, *, catch_up: bool
+) -> None:
     """Scan the tree at intervals and ship the difference from the last scan, for ever.
 
-    The first scan ships the whole tree if the log has no package of this publisher. Otherwise it is assumed to be
-    shipped: changes made while nothing was watching are missed.
+    The first scan ships the whole tree if the log has no package of this publisher, or to ``catch_up``. Otherwise it is
+    assumed to be shipped: changes made while nothing was watching are missed.
     """
     line = structlog.get_logger().bind(publisher=publisher.name, folder=str(root))
     shipped: Tree | None = None
     while True:
         try:
             now = await asyncio.to_thread(look_at, root, patterns)
-            if shipped is None and not await publisher.packages():
+            if shipped is None and (catch_up or not await publisher.packages()):
                 await publisher.publish(root, at=place.at, source_name=place.name)
                 line.info("tree.shipped", entries=len(now))
             elif shipped is None:
-                line.info("tree.taken_as_shipped", advice=f"after changes meanwhile: callboard publish {root}")
+                line.info("tree.taken_as_shipped", advice="after changes meanwhile, start with --catch-up")
             else:
                 await _ship(publisher, root, place, changes(shipped, now))
             shipped = now

@@ -41,6 +41,9 @@ def publisher(
         float | None,
         typer.Option("--watch", metavar="SECONDS", min=0.1, help="Look for changes this often, and ship them."),
     ] = None,
+    catch_up: Annotated[
+        bool, typer.Option("--catch-up", help="With --watch: ship all of it first, as it may have changed meanwhile.")
+    ] = False,
     listen: Listen = None,
     member: Member = None,
     create: Create = False,
@@ -65,7 +68,9 @@ def publisher(
     if watch_s and not loaded.config.publisher.source:
         raise ConfigError("there is nothing to watch; add --from DIR, or set source in [publisher]")
     address = checked_address(listen)
-    asyncio.run(_run(options, loaded, at, watch_s, address, requests=bool(requests), create=create))
+    if catch_up and not watch_s:
+        raise ConfigError("--catch-up is for --watch; to ship a folder once, use callboard publish DIR")
+    asyncio.run(_run(options, loaded, at, watch_s, address, requests=bool(requests), catch_up=catch_up, create=create))
 
 
 async def _run(
@@ -76,6 +81,7 @@ async def _run(
     address: Address,
     *,
     requests: bool,
+    catch_up: bool,
     create: bool,
 ) -> None:
     config = loaded.config
@@ -98,7 +104,7 @@ async def _run(
                 folder = Path(config.publisher.source)
                 patterns = PathPatterns(config.publisher.include, config.publisher.exclude)
                 placed = placement(loaded, own.name, folder, at)
-                works.append(watch(own, folder, placed, patterns, watch_s))
+                works.append(watch(own, folder, placed, patterns, watch_s, catch_up=catch_up))
             line.info("publisher.started", log=place(config.log))
             await first_of(*works)
         line.info("publisher.stopped")

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Literal, cast
 import typer
 
 from callboard.board.topology.commands import ClusterCommandResult
+from callboard.board.topology.telling import told
 from callboard.board.topology.topology import ClusterSettingsChange
 from callboard.cli.board import Work
 from callboard.cli.commanding import Said, commanding
@@ -27,13 +28,10 @@ def report(result: ClusterCommandResult, *, json: bool) -> None:
     if json:
         show_json(result)
     elif result.accepted:
-        show(f"done at offset {result.offset}: {result.command}; view {result.epoch}, leader {result.leader or 'none'}")
-    if result.accepted is None:
-        say(result.detail)
-        raise typer.Exit(FOUND)
+        show(told(result))
     if not result.accepted:
-        say(f"refused: {result.detail}; look at `callboard topology`, and repeat the command if it is still right")
-        raise typer.Exit(USAGE)
+        say(told(result))
+        raise typer.Exit(FOUND if result.accepted is None else USAGE)
 
 
 @commanding(report)

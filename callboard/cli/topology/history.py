@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from callboard.board.topology.changes import ClusterChange
+from callboard.board.topology.telling import summary
 from callboard.cli.board import on_board
 from callboard.cli.options import After, BoardOptions, Json, Limit
 from callboard.cli.terminal.output import say, show, show_json, show_next, show_rest, show_table
-from callboard.cli.topology.show import summary
 from callboard.units import age, count
 
 if TYPE_CHECKING:

@@ -23,26 +23,20 @@ from callboard.board.jobs.finding.templates import Template
 from callboard.board.jobs.functions.handlers import Handlers
 from callboard.board.jobs.functions.publishing import PUBLISH, publishing
 from callboard.board.jobs.job import Job
-from callboard.board.jobs.reading import JobReading
 from callboard.board.member.member import Member
 from callboard.board.member.options import member_plan
 from callboard.door import jobs as door
 from callboard.door import members
 from callboard.door.limits import DAYS_MAX
-from callboard.door.rules import checked, instance_of, number, optional
-from callboard.errors import ConfigError, RequestRefused
+from callboard.door.rules import checked, instance_of, optional
+from callboard.errors import ConfigError
 from callboard.messages.jobs.job_state import JobState
-from callboard.messages.topics import job_topic
+from callboard.testing.durations import in_seconds
 from callboard.testing.jobs.held_worker import Due, HeldDispatcher, HeldWorker
 from callboard.testing.jobs.still_clock import StillClock
 
-NEWS_S = 60.0
-"""Between two looks while a function runs, if it adds nothing to the log."""
-
 LEASE_S = 1800.0
 """Of the member that the worker is: a test may stand at a breakpoint."""
-
-UNITS_S = {"days": 86_400, "hours": 3600, "minutes": 60, "seconds": 1}
 
 
 class JobBoard:
@@ -102,8 +96,7 @@ class JobBoard:
         async with AsyncExitStack() as opened:
             await opened.enter_async_context(self.board)
             await opened.enter_async_context(self._worker)
-            reading = JobReading(self.board.log, job_topic(self.board.settings.prefix))
-            self._reading, self._due = reading, Due((await reading.catch_up()).jobs)
+            self._due = Due(self.board.log, self.board.settings.prefix)
             await self._worker.wake()
             self._exit = opened.pop_all()
         return self
@@ -148,17 +141,10 @@ class JobBoard:
         self._is_held = False
         try:
             await self._worker.wake()
-            while await self._is_anything_due():
-                await self._reading.news(NEWS_S)
+            await self._due.until_none(lambda: self._clock.now_ms)
         finally:
             self._is_held = True
-        errors = self._worker.errors
-        if len(errors) == 1 and isinstance(errors[0], Exception):
-            raise errors[0]
-        if errors:
-            raise BaseExceptionGroup("functions of jobs have raised errors", errors)
-        found = [await self.board.jobs.get(job) for job in dict.fromkeys(self._worker.ran)]
-        return tuple(filter(None, found))
+        return await self._worker.outcomes(self.board.jobs)
 
     async def advance(
         self, *, days: float = 0.0, hours: float = 0.0, minutes: float = 0.0, seconds: float = 0.0
@@ -166,19 +152,11 @@ class JobBoard:
         """Let this time pass, and run each job at the moment at which it is due. Returns and raises as
         ``run_jobs_inline``; after an error, the clock shows the moment at which it was raised.
         """
-        given = {"days": days, "hours": hours, "minutes": minutes, "seconds": seconds}
-        rules = {unit: number(0, DAYS_MAX * UNITS_S["days"] / its) for unit, its in UNITS_S.items()}
-        taken = checked(RequestRefused, rules, given)
-        until_ms = self._clock.now_ms + round(1000 * sum(UNITS_S[unit] * many for unit, many in taken.items()))
+        passing_s = in_seconds(DAYS_MAX, days=days, hours=hours, minutes=minutes, seconds=seconds)
+        until_ms = self._clock.now_ms + round(1000 * passing_s)
         ran = await self.run_jobs_inline()
         while (next_ms := self._due.next_ms) is not None and next_ms <= until_ms:
             self._clock.now_ms = max(self._clock.now_ms, next_ms)
             ran += await self.run_jobs_inline()
         self._clock.now_ms = until_ms
         return tuple({job.id: job for job in ran}.values())
-
-    async def _is_anything_due(self) -> bool:
-        jobs = (await self._reading.catch_up()).jobs
-        if self._due.jobs is not jobs:
-            self._due = Due(jobs)
-        return self._due.is_anything(self._clock.now_ms)

@@ -13,9 +13,8 @@ class JobBoard(WithLoop[job_board.JobBoard]):
     @given(job_board.JobBoard)
     def __init__(self, asynchronous: job_board.JobBoard) -> None:
         super().__init__(EventLoop(), asynchronous)
-        self.board = Callboard.__new__(Callboard)
+        self.board = Callboard.over(self._loop, asynchronous.board)
         """The board, for the service's code."""
-        vars(self.board).update(_loop=self._loop, _asynchronous=asynchronous.board)
 
     added = waiting(job_board.JobBoard.added)
     run_jobs_inline = waiting(job_board.JobBoard.run_jobs_inline)

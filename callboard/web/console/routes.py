@@ -13,11 +13,14 @@ from starlette.staticfiles import StaticFiles
 
 from callboard.door.rules import shown
 from callboard.errors import CallboardError, LogError, NotAnswered, RequestRefused
+from callboard.web.console.actions.answers import Answers
 from callboard.web.console.drawing import STATIC, draw, query
+from callboard.web.console.frame import framed
 from callboard.web.console.live import Pace, live_updates
 from callboard.web.console.page import Page, Question, Shown
 from callboard.web.console.pages.table import PAGES
 from callboard.web.console.watch import Snapshot, Watch
+from callboard.web.signin.forms import Forms
 from callboard.web.user import User
 
 if TYPE_CHECKING:
@@ -37,7 +40,7 @@ async def _no_page(asked: Question) -> Shown:
 NO_PAGE = Page("none", "/{path:path}", "Not found", _no_page, in_navigation=False, live=False)
 
 
-def console_routes(board: "Callboard", watch: Watch, *, allow_actions: bool) -> list[BaseRoute]:
+def console_routes(board: "Callboard", watch: Watch, *, allow_actions: bool, secret: bytes = b"") -> list[BaseRoute]:
     """The routes of the console. The last one has every path that is left."""
     readers, pace = set[object](), Pace()
     searching = asyncio.Semaphore()
@@ -59,8 +62,8 @@ def console_routes(board: "Callboard", watch: Watch, *, allow_actions: bool) -> 
             here = quote(request.scope["path"].removeprefix(asked.base)) + query(dict(asked.query))
             live = f"{asked.base}/live{here}" if page.is_live(asked.query) else ""
             title = " ".join((page.title, *map(str, asked.path.values())))
-            frame = {"title": title, "page": page, "pages": PAGES, "base": asked.base, "user": asked.user}
-            return HTMLResponse(draw("layout.html", content=content, live=live, **frame), status)
+            shown = framed(title, content, asked.user, asked.base, name=page.name, live=live)
+            return HTMLResponse(shown, status)
 
         return whole
 
@@ -71,7 +74,8 @@ def console_routes(board: "Callboard", watch: Watch, *, allow_actions: bool) -> 
         if page.live
     ]
     static = Mount("/static", StaticFiles(directory=STATIC), name="static")
-    return [*live, *pages, static, Route(NO_PAGE.path, answer(NO_PAGE))]
+    actions = Answers(board, watch, Forms(secret), allowed=allow_actions).routes()
+    return [*live, *pages, *actions, static, Route(NO_PAGE.path, answer(NO_PAGE))]
 
 
 async def draw_page(page: Page, asked: Question, searching: asyncio.Semaphore) -> tuple[int, str]:

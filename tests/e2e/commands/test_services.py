@@ -59,6 +59,19 @@ def test_a_publisher_ships_changes_in_the_folder_that_it_watches(terminal):
     wait_for(lambda: (out / "index.html").read_text() == "changed")
 
 
+def test_a_publisher_that_catches_up_ships_what_changed_while_it_did_not_watch(terminal):
+    terminal.run("publish", "./site", "--publisher", "site")
+    (terminal.folder / "site" / "index.html").write_text("changed")
+    terminal.start("run", "publisher", "site", "--from", "./site", "--watch", "0.1", "--catch-up")
+    terminal.start("run", "subscriber", "edge-1", "--into", "./out")
+    index = terminal.folder / "out" / "index.html"
+    wait_for(lambda: index.exists() and index.read_text() == "changed")
+
+
+def test_catching_up_without_watching_is_refused(terminal):
+    assert "--catch-up is for --watch" in terminal.refused("run", "publisher", "--from", "./site", "--catch-up")
+
+
 def test_publish_waits_for_the_fleet_on_request(terminal):
     terminal.run("publish", "./site")
     terminal.start("run", "subscriber", "edge-1", "--into", "./out")

@@ -100,6 +100,7 @@ def test_every_operation_is_asked_here():
     assert {name for name, (_, words) in ASKED.items() if not words} == WITHOUT_COMMAND
 
 
+@pytest.mark.proves("F104")
 @pytest.mark.parametrize("name", ASKED)
 def test_answers_of_the_api_are_as_the_document_says(served: Served, known: dict[str, str], name: str):
     answer = served.ask(filled(ASKED[name][0], known))
@@ -112,6 +113,7 @@ def test_answers_of_the_api_are_as_the_document_says(served: Served, known: dict
     assert (answer.headers["cache-control"], answer.headers["x-content-type-options"]) == ("no-store", "nosniff")
 
 
+@pytest.mark.proves("F104")
 @pytest.mark.parametrize("name", [name for name in ASKED if name not in WITHOUT_COMMAND])
 def test_commands_print_what_the_document_says(
     served: Served, known: dict[str, str], warm_start: WarmStart, name: str

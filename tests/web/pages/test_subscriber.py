@@ -47,6 +47,7 @@ async def test_commands_are_shown_with_who_why_and_what_came_of_them(tmp_path):
         said = await reads.until("/subscribers/stuck", "The queue is empty")
         assert re.search(r"clear up to 3 of main \S+ \S+ UTC olga all of it done 3 packages", said)
         await fleet_of(board, ["away"], state=State.IDLE)
+        await reads.until("/", "away")
         await board.pause("away", author="olga", timeout_s=0.1)
         assert "olga not answered yet" in await reads.until("/subscribers/away", "olga")
 

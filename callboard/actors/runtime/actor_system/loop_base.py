@@ -92,7 +92,7 @@ class LoopBase:
         if self._turn is None:
             self._turn = self._next_turn(self._take_turn)
 
-    def wake_up_after(self, name: str, period: timedelta, payload: Any) -> None:
+    def wake_up_after(self, name: str, period: timedelta, payload: Any) -> asyncio.TimerHandle:
         """Send the actor a ``WakeupMessage`` later, unless it has ended by then."""
         handles = self._wakeups.setdefault(name, set())
 
@@ -102,6 +102,7 @@ class LoopBase:
 
         handle = self._loop.call_later(period.total_seconds(), fire, context=self._context)
         handles.add(handle)
+        return handle
 
     def kill(self, name: str) -> None:
         """End an actor and its children as ``kill -9`` does: their mailboxes vanish, the parent is notified."""

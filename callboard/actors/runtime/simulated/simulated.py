@@ -66,9 +66,9 @@ class SeededBase(LoopBase):
         self.asleep_until_s = 0.0
         """No mail is delivered before this moment."""
 
-    def wake_up_after(self, name: str, period: timedelta, payload: Any) -> None:
+    def wake_up_after(self, name: str, period: timedelta, payload: Any) -> asyncio.TimerHandle:
         """See ``LoopBase``."""
-        super().wake_up_after(name, period / self._pace, payload)
+        return super().wake_up_after(name, period / self._pace, payload)
 
     def _enqueue(self, message: Message) -> None:
         if isinstance(message.content, Mail):

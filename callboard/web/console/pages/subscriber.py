@@ -5,6 +5,7 @@ from callboard.board.views import SubscriberStatus
 from callboard.door.names import unknown
 from callboard.errors import LogError, NotAnswered
 from callboard.web.console.page import ANSWER_S, Question, Shown
+from callboard.web.console.plots.plots import plots_of
 
 ROWS = 50
 """Packages of its queue on a page."""
@@ -17,7 +18,8 @@ POSITIONS = 10
 async def subscriber(asked: Question) -> Shown:
     """The subscriber of the path. While the log cannot be read, only what was last known of it."""
     row, problem = subscriber_row(asked, asked.path["name"]), asked.now.problem
-    shown = {"row": row, "cursor": asked.text("cursor"), "queue": None}
+    plots = plots_of(asked, "position", "behind", subscriber=row.name)
+    shown = {"row": row, "cursor": asked.text("cursor"), "plots": plots, "queue": None}
     if not problem:
         try:
             shown |= await _read(asked, row.name)

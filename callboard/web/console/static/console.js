@@ -5,7 +5,6 @@
   const content = document.getElementById("content");
   const lost = document.getElementById("lost");
   const pause = document.getElementById("pause");
-  const dialog = document.getElementById("dialog");
   const RETRY_MS = 5000;
   let source = null;
   let retry = 0;
@@ -100,17 +99,6 @@
       setTimeout(() => code.classList.remove("copied"), 1500);
     }, () => {}); // not allowed: it stays selected
   });
-
-  // What an action asks, and answers, comes into the dialog.
-  document.addEventListener("htmx:afterSwap", (event) => {
-    if (event.detail.target === dialog && !dialog.open) dialog.showModal();
-  });
-  dialog.addEventListener("click", (event) => {
-    if (!event.target.closest("[data-close]")) return;
-    event.preventDefault();
-    dialog.close();
-  });
-  dialog.addEventListener("close", () => dialog.replaceChildren());
 
   open();
 })();
