@@ -4,6 +4,7 @@ PYTHON ?= python3
 ARGS ?=
 SECONDS ?= 60
 WORKERS ?= 2
+EXTRAS ?= postgres,kafka,s3,connectors,web,oidc,otel
 VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check
@@ -20,7 +21,7 @@ unexport PYTHONDONTWRITEBYTECODE # the tests start thousands of processes, each 
 .DELETE_ON_ERROR:
 .NOTPARALLEL: # every target uses the one .venv, and the tools use both cores by themselves
 .SUFFIXES:
-.PHONY: help demo pipeline-demo topology-demo jobs-demo bank-demo check test test-slow test-servers nightly behaviours endurance chaos kill-points soak conformance planted-bugs sim sim-planted fuzz lint bench bench-spark plots docs gen check-gen clean
+.PHONY: help demo pipeline-demo topology-demo jobs-demo console-demo bank-demo check test test-slow test-servers nightly behaviours endurance chaos kill-points soak conformance planted-bugs sim sim-planted fuzz api-fuzz api-schema lint bench bench-spark plots docs gen check-gen dist sbom clean
 
 help: ## List the targets; ARGS="..." is passed to the command behind a target.
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-13s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
@@ -37,6 +38,9 @@ topology-demo: $(VENV)/.ready-test ## Kill the leader of five services twice, dr
 jobs-demo: $(VENV)/.ready-test ## Take the digests of a tree by four workers, three of which are killed; half a minute.
 	@$(BIN)/callboard jobs demo $(ARGS)
 
+console-demo: $(VENV)/.ready-test ## Play the demo with the console open on it; ARGS=--once looks at every page in Chromium, and ends.
+	@$(BIN)/python -m tests.browser.demo $(ARGS)
+
 bank-demo: $(VENV)/.ready-demo ## Move money by three services that are killed, and compare the sums; half a minute.
 	@$(BIN)/python examples/bank/transfers.py $(ARGS)
 
@@ -49,12 +53,14 @@ test: $(VENV)/.ready-test ## Run all tests that need only Python, for example: m
 test-slow: $(VENV)/.ready-test ## Run the tests of make test that are not in make check.
 	@$(PYTEST) -m "not ($(SERVERS))" $(addprefix --ignore=,$(QUICK)) $(ARGS)
 
-test-servers: $(VENV)/.ready-spark ## Run the tests with real Kafka, PostgreSQL and S3 servers, and Spark; needs Java and Maven.
+test-servers: $(VENV)/.ready-spark ## Run the tests with real Kafka, PostgreSQL, S3 and Prometheus servers, Spark, and Chromium; needs Java and Maven.
 	@-$(BIN)/python deploy/kafka/broker.py fetch # once, for all; if that fails, the tests say so
+	@-deploy/test_tools.sh # likewise
 	@$(PYTEST) -m "$(SERVERS)" $(ARGS)
 
 nightly: $(VENV)/.ready-spark $(VENV)/.ready-fuzz ## Run every test and search with larger numbers, for hours.
 	@-$(BIN)/python deploy/kafka/broker.py fetch
+	@-deploy/test_tools.sh
 	@CALLBOARD_LONG=1 CALLBOARD_SEEDS=0:$(or $(SEEDS),500) $(PYTEST) --timeout 7200
 	@$(MAKE) sim-planted planted-bugs kill-points chaos soak
 	@$(MAKE) sim SEEDS=$(or $(SEEDS),5000)
@@ -75,6 +81,13 @@ fuzz: $(VENV)/.ready-fuzz ## Misuse the API, append hostile records to running b
 	  $(BIN)/python tests/fuzz/records.py $(or $(RECORDS),26000) $$on || exit 1; \
 	done
 	@$(BIN)/python tests/fuzz/fuzz.py $(SECONDS) $(ARGS)
+
+api-fuzz: $(VENV)/.ready-test ## Have schemathesis compare the HTTP API with its document: make api-fuzz EXAMPLES=100 SEED=7.
+	@CALLBOARD_API_EXAMPLES=$(or $(EXAMPLES),100) CALLBOARD_API_SEED=$(or $(SEED),1) CALLBOARD_LONG=1 \
+	  $(BIN)/python -m pytest tests/web/api/test_schemathesis.py $(ARGS)
+
+api-schema: $(VENV)/.ready-test ## Write the OpenAPI document of the HTTP API to docs/schema.
+	@$(BIN)/python -c 'from callboard.web.api.openapi import document; print(document(), end="")' > docs/schema/api-v1.json
 
 endurance: $(VENV)/.ready-test ## Have ten processes append for a minute each on PostgreSQL and Kafka, and check the result.
 	@CALLBOARD_LONG=1 $(BIN)/python -m pytest -s tests/conformance/postgres/test_append_order.py \
@@ -130,12 +143,22 @@ docs: $(VENV)/.ready-test ## Build the documentation as a site, into build/docs.
 gen: $(VENV)/.ready-test ## Generate callboard/messages/_pb from the .proto files.
 	@$(GENERATE)
 
-check-docs: $(VENV)/.ready-test ## Build the documentation as a site, into build/docs.
-	@$(BIN)/python docs/build.py
-	@echo "build/docs/index.html"
-
-gen: $(VENV)/.ready-test ## Fail if callboard/messages/_pb differs from the .proto files.
+check-gen: $(VENV)/.ready-test ## Fail if callboard/messages/_pb differs from the .proto files.
 	@$(GENERATE) --check
+
+dist: $(VENV)/.ready-test ## Make the sdist and the wheel in dist/, and check what an index would show of them.
+	@rm -rf dist
+	@SOURCE_DATE_EPOCH=$${SOURCE_DATE_EPOCH:-$$(git log -1 --format=%ct)} $(BIN)/python -m build --quiet --no-isolation .
+	@$(BIN)/python -m twine check --strict dist/*
+
+sbom: dist ## List what the wheel runs with, as CycloneDX in dist/: make sbom EXTRAS=postgres,web.
+	@rm -rf build/sbom && $(BIN)/python -m venv --without-pip build/sbom
+	@$(PIP) --python build/sbom/bin/python install "$$(ls dist/*.whl)[$(EXTRAS)]"
+	@version=$$(build/sbom/bin/callboard --version | cut -d ' ' -f 2); \
+	sed "s/^dynamic = .*/version = \"$$version\"/" pyproject.toml >build/sbom/pyproject.toml; \
+	$(BIN)/python -m cyclonedx_py environment --pyproject build/sbom/pyproject.toml --output-reproducible \
+	  -o "dist/callboard-$$version.cdx.json" build/sbom/bin/python
+	@ls dist
 
 clean: ## Remove .venv, caches and everything else that can be rebuilt.
 	@rm -rf $(VENV) build dist pipeline-demo *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

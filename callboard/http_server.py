@@ -27,8 +27,8 @@ CONNECTIONS_MAX = 500
 KEEP_ALIVE_S = 5
 
 HEADERS_S = 10.0
-"""How long a connection may last without a new request: until the end of its headers, however slowly they come. Only a
-server with ``streams`` waits longer than that for its answers to be read.
+"""How long a connection may last without a new request: until the end of its headers, however slowly they come. Only an
+answer of a server with ``streams`` may go on for longer, if the client never stops reading for that long.
 """
 
 HEADERS_BYTES_MAX = 16 << 10
@@ -103,14 +103,33 @@ class _Protocol(H11Protocol):
 
     def _end_unless_used(self, before: object) -> None:
         """End the connection if no request has begun since the one before, even if the answer to that is not read."""
-        if self.cycle is before and (not self.streams or self.cycle is None or self.cycle.response_complete):
+        answers = self.streams and self.cycle is not None and not self.cycle.response_complete
+        if (self.cycle is before and not answers) or self.transport.is_closing():
             self.transport.abort()  # to close it would be to wait until the answer is read
-        elif not self.transport.is_closing():
+        else:
             self.loop.call_later(HEADERS_S, self._end_unless_used, self.cycle)
 
 
 class _Streaming(_Protocol):
     streams = True
+    _unread: asyncio.TimerHandle | None = None
+
+    def pause_writing(self) -> None:
+        """The client reads too slowly: let it go unless it has caught up soon."""
+        super().pause_writing()
+        self._unread = self.loop.call_later(HEADERS_S, self.transport.abort)
+
+    def resume_writing(self) -> None:
+        """It has caught up."""
+        super().resume_writing()
+        if self._unread:
+            self._unread.cancel()
+
+    def shutdown(self) -> None:
+        """End answers that go on: they would be waited for."""
+        super().shutdown()
+        if self.cycle and self.cycle.response_started and not self.cycle.response_complete:
+            self.transport.abort()
 
 
 class _Uvicorn(uvicorn.Server):

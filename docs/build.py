@@ -38,6 +38,7 @@ PYTHON = {
     "callboard.testing.actors": "Tests of your own actors.",
     "callboard.testing.boards": "Tests of your service, on a board in memory.",
     "callboard.web": "The console in your own service.",
+    "callboard.telemetry": "For your own log lines: the span that they belong to.",
 }
 """Packages whose public names are documented."""
 
@@ -108,8 +109,12 @@ def _commands(group: Group, words: tuple[str, ...]) -> Iterator[str]:
         yield f"## {' '.join(here)}\n\n{command.help}\n\n"
         yield f"```console\n$ {' '.join((*here, *command.collect_usage_pieces(context)))}\n```\n\n"
         records = filter(None, (param.get_help_record(context) for param in command.get_params(context)))
-        rows = [f"| `{option}` | {_cell(about)} |\n" for option, about in records]
+        rows = [f"| `{_code(option)}` | {_cell(about)} |\n" for option, about in records]
         yield "| option | |\n|---|---|\n" + "".join(rows) + "\n"
+
+
+def _code(text: str) -> str:
+    return text.replace("|", "\\|")
 
 
 def _cell(text: str) -> str:

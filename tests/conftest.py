@@ -134,7 +134,7 @@ def _child_ids() -> list[str]:
     return ids
 
 
-LONGEST = ("tests/pipeline/spark/", "tests/simulation/", "tests/e2e/", "tests/chaos/")
+LONGEST = ("tests/pipeline/spark/", "tests/simulation/", "tests/e2e/", "tests/chaos/", "tests/release/")
 """Folders whose files take longest."""
 
 

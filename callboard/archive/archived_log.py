@@ -5,8 +5,7 @@ from bisect import bisect_left
 from collections.abc import AsyncGenerator
 from itertools import accumulate
 
-import pyarrow as pa
-
+from callboard.archive.arrow import pa
 from callboard.archive.reader import ArchiveReader, records_in
 from callboard.backends.log import READ_BYTES_MAX, READ_RECORDS_MAX, Bounds, Log
 from callboard.backends.logs.limits import record_bytes

@@ -8,8 +8,7 @@ from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass
 
-import pyarrow as pa
-
+from callboard.archive.arrow import pa
 from callboard.archive.files import layout
 from callboard.archive.files.manifest import Generation, Segment, encode
 from callboard.archive.files.segment import SEGMENT_BYTES, SEGMENT_RECORDS

@@ -7,10 +7,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any, Self
 
-import pyarrow as pa
-import pyarrow.compute as pc
-import pyarrow.parquet as pq
-
+from callboard.archive.arrow import pa, pc, pq
 from callboard.archive.files.manifest import Segment
 from callboard.archive.files.segment import sha256_of
 from callboard.archive.store import ArchiveStore

@@ -22,6 +22,7 @@ from callboard.door.questions import asked
 from callboard.errors import LogUnavailable, RefusalCode, RequestRefused
 from callboard.messages.distribution.mailbox import DistributeRequest
 from callboard.messages.distribution.topic_messages import Kind
+from callboard.telemetry.spans import OUTCOME, Attributes, producing
 
 PUBLISH_TIMEOUT_S = 600.0
 """Seconds for a request, including building a large package."""
@@ -125,7 +126,17 @@ class Publisher:
         return await publisher_log(self._board.log, self._board.topics, self.name, limit)
 
     async def _request(self, kind: Kind, options: RequestOptions, **arguments: Any) -> Package:
-        given, board = requests.request(arguments, options), self._board
+        given = requests.request(arguments, options)
+        with producing("publish", self.name, {"callboard.publisher": self.name, "callboard.kind": kind.name}) as span:
+            package = await self._requested(kind, given, span.traceparent)
+            told: Attributes = {
+                "messaging.message.id": package.id, "callboard.offset": package.offset, OUTCOME: package.state
+            }  # fmt: skip
+            span.set(told if package.id else {OUTCOME: package.state})
+            return package
+
+    async def _requested(self, kind: Kind, given: Mapping[str, Any], traceparent: str) -> Package:
+        board = self._board
         at, paths = given.get("at", "/"), given.get("paths", ())
         paths = tuple(placed(path, at) for path in paths)
         folder = board.settings.base / given["source"] if kind is Kind.ADD else None
@@ -141,6 +152,7 @@ class Publisher:
             recipients=tuple(sorted(set(given.get("recipients", ())))),
             at=at if at != "/" else "",
             source_name=name_of(folder) if folder and source_name is None else source_name or "",
+            traceparent=traceparent,
         )
         agent = await self.start()
         timeout_s = given.get("timeout_s", PUBLISH_TIMEOUT_S)

@@ -168,6 +168,11 @@ class Subscriber:
         return answer.announcement
 
     @property
+    def agent(self) -> Agent | None:
+        """What runs it, from ``start`` to ``stop``."""
+        return self._agent
+
+    @property
     def ready(self) -> bool:
         """Whether it may serve. Once true it stays true, also after ``stop`` and ``start``."""
         return bool(self._ready)

@@ -1,7 +1,7 @@
 """The answers of a board: plain frozen data, ready to show or to turn into JSON."""
 
-from dataclasses import asdict, dataclass
-from typing import Any, Literal
+from dataclasses import dataclass
+from typing import Literal
 
 from callboard.board.page import Page
 
@@ -232,6 +232,15 @@ class BoardStatus:
 
 
 @dataclass(frozen=True, slots=True)
+class Readiness:
+    """Whether a subscriber may serve, and the reason."""
+
+    subscriber: str
+    ready: bool
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
 class FailedPackage:
     """A package in an error queue; ``expired``: the log no longer has it, so it cannot be retried."""
 
@@ -276,8 +285,3 @@ def shortened(paths: tuple[str, ...]) -> str:
     """Some of the paths, and how many more there are, in one line."""
     more = len(paths) - PATHS_SHOWN
     return " ".join(paths[:PATHS_SHOWN]) + (f" and {more} more" if more > 0 else "")
-
-
-def to_data(view: Any) -> Any:
-    """The view as dictionaries and lists, for JSON."""
-    return asdict(view) | ({"complete": view.complete} if isinstance(view, Page) else {})

@@ -3,7 +3,6 @@
 import asyncio
 from collections.abc import Callable, Coroutine, Mapping
 from contextlib import AbstractContextManager
-from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
@@ -65,7 +64,7 @@ def status(options: BoardOptions, archive: Place = "", json: Json = False) -> No
     loaded, where = loaded_with_place(options, archive)
     states = _done(loaded, archiving.look(board_settings(loaded), where))
     if json:
-        show_json([asdict(state) for state in states])
+        show_json(states)
         return
     show_table(
         ("TOPIC", "<FIRST>", "<NEXT>", "<LOG ENDS>", "<RECORDS>", "<FILES>", "<SIZE>", "REMARK"),
@@ -87,7 +86,7 @@ def verify(options: BoardOptions, archive: Place = "", json: Json = False) -> No
     with progress() as on_progress:
         found = _done(loaded, archiving.check(board_settings(loaded), where, on_progress))
     if json:
-        show_json([asdict(topic) for topic in found])
+        show_json(found)
     elif not found:
         show(f"{place(where)} holds nothing of this board")
     for topic in found if not json else ():
@@ -109,7 +108,7 @@ def compact(options: BoardOptions, archive: Place = "", json: Json = False) -> N
     with progress() as on_progress:
         reports = _done(loaded, archiving.tidy(board_settings(loaded), where, on_progress))
     if json:
-        show_json([asdict(report) for report in reports])
+        show_json(reports)
         return
     for report in reports:
         topic = report.topic
@@ -136,7 +135,7 @@ def restore(
             archiving.restore(board_settings(loaded), where, same_identity=same_identity, on_progress=on_progress),
         )
     if json:
-        show_json([asdict(topic) for topic in done])
+        show_json(done)
         return
     for topic in done:
         if topic.rows:
@@ -151,9 +150,8 @@ def show_run(report: "RunReport", where: str, undecodable: Mapping[str, int] | N
     ``undecodable`` is the number of undecodable records of each topic, if known.
     """
     if json:
-        topics = [asdict(topic) for topic in report.topics]
         unread = {} if undecodable is None else {"undecodable": dict(undecodable)}
-        show_json({"place": place(where), "seconds": round(report.seconds, 3), "topics": topics, **unread})
+        show_json({"place": place(where), "seconds": round(report.seconds, 3), "topics": report.topics, **unread})
     else:
         for topic in report.topics:
             if topic.rows:

@@ -1,6 +1,5 @@
 """``callboard blobs``: removes unused blobs from the blob store."""
 
-from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -38,7 +37,7 @@ def collect(
 
     done = on_board(options, work)
     if json:
-        show_json(asdict(done))
+        show_json(done)
     else:
         show(f"{count(done.blobs, 'blob')}, {size(done.length)}; unused {done.unused}, {size(done.unused_bytes)}")
         if delete:

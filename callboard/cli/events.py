@@ -2,14 +2,13 @@
 
 import json as plain_json
 import time
-from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from callboard.cli.board import on_board
 from callboard.cli.options import BoardOptions, Json
-from callboard.cli.terminal.output import show, show_list, show_result
+from callboard.cli.terminal.output import show, show_list, show_next, show_result
 from callboard.errors import RequestRefused
 from callboard.units import age
 
@@ -35,7 +34,7 @@ def publish(
     if not isinstance(value, dict):
         raise RequestRefused("the properties are no JSON object; write them as '{\"cents\": 99}'")
     event = on_board(options, lambda board: board.events.publish(topic, value))
-    show_result(asdict(event), f"{event.topic} is published, as {event.id}", json=json)
+    show_result(event, f"{event.topic} is published, as {event.id}", json=json)
 
 
 def listen(
@@ -52,7 +51,7 @@ def listen(
         shown = 0
         async with board.events.listen(topics or "**", name=name, oldest=oldest) as events:
             async for event in events:
-                show_result(asdict(event), " ".join(_row(event)), json=json, indent=None)
+                show_next(event, " ".join(_row(event)), json=json)
                 shown += 1
                 if shown == limit:
                     break

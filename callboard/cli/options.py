@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Concatenate, ParamSpec
 
 import typer
 
+from callboard.cli.terminal.document import one_document
+
 if TYPE_CHECKING:  # each command imports this module, also for its help
     from callboard.config import Loaded, Value
 
@@ -31,9 +33,13 @@ Member = Annotated[
         "--member", metavar="ID", help="Join the cluster as this instance.", show_default=False, callback=_given
     ),
 ]
-MetricsPort = Annotated[
-    int, typer.Option(metavar="PORT", min=0, max=65535, help="Serve /metrics on this port of localhost; 0: off.")
-]
+Listen = Annotated[
+    str | None,
+    typer.Option(
+        "--listen", "--metrics-port", metavar="[HOST:]PORT", help="Serve /metrics, /livez, /readyz and /healthz here.",
+        show_default=False,
+    ),
+]  # fmt: skip
 Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")]
 PublisherName = Annotated[str, typer.Option("--publisher", metavar="NAME", help="Only this publisher.")]
 After = Annotated[str, typer.Option("--after", metavar="CURSOR", help="The page after the one with this cursor.")]
@@ -99,9 +105,10 @@ def with_board_options(command: Callable[Concatenate[BoardOptions, P], None]) ->
     shared = list(inspect.signature(board_options).parameters.values())
 
     def call(**said: Any) -> None:
-        _demand_paths(said.values())
-        options = board_options(**{parameter.name: said.pop(parameter.name) for parameter in shared})
-        command(options, **said)  # type: ignore[call-arg]  # Typer passes what the signature below says
+        with one_document(wanted=bool(said.get("json"))):
+            _demand_paths(said.values())
+            options = board_options(**{parameter.name: said.pop(parameter.name) for parameter in shared})
+            command(options, **said)  # type: ignore[call-arg]  # Typer passes what the signature below says
 
     parameters = [parameter.replace(kind=parameter.KEYWORD_ONLY) for parameter in (*own, *shared)]
     call.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]

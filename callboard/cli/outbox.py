@@ -1,7 +1,6 @@
 """``callboard outbox``: the table of the outbox, and what waits in it."""
 
 import asyncio
-from dataclasses import asdict
 from typing import Annotated
 
 import typer
@@ -63,6 +62,6 @@ def status(options: BoardOptions, database: Database = None, json: Json = False)
     state = asyncio.run(work())
     found = list(findings(state))
     lines = [line for each in found for line in (each.what, f"  fix: {each.fix}" * bool(each.fix)) if line]
-    show_result(asdict(state), *lines, json=json)
+    show_result(state, *lines, json=json)
     if any(each.level is Level.PROBLEM for each in found):
         raise typer.Exit(FOUND)

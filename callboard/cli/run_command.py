@@ -12,7 +12,8 @@ import typer
 
 from callboard.cli.app import app
 from callboard.cli.terminal import exit_codes
-from callboard.cli.terminal.output import say, show_json
+from callboard.cli.terminal.document import Document
+from callboard.cli.terminal.output import say
 from callboard.cli.terminal.streams import OutputLost
 from callboard.errors import CallboardError
 
@@ -45,8 +46,6 @@ def _code() -> int:
         return exit_codes.FOUND
     except CallboardError as error:
         say(*(f"error: {line}" for line in error.lines()))
-        if "--json" in sys.argv:
-            show_json({"error": {"code": error.code, "message": str(error)}}, indent=None)
         return exit_codes.code_of(error)
     except OutputLost:
         raise
@@ -61,7 +60,12 @@ def _misused(error: Any) -> int:
     """Print the usage error, in Typer's words, which repeat what was typed."""
     text = io.StringIO()
     error.show(file=text)
-    say(*_without_passwords(text.getvalue()).splitlines())
+    lines = _without_passwords(text.getvalue()).splitlines()
+    say(*lines)
+    if "--json" in sys.argv:
+        document = Document()
+        document.tell("usage", lines[-1].removeprefix("Error: "))
+        document.print(exit_codes.USAGE)
     return int(error.exit_code)
 
 

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
     from callboard.config.model import (
         Config,
+        ConsoleSection,
         LoggingSection,
         MemberSection,
         PublisherSection,
@@ -39,6 +40,7 @@ __all__ = [
     "CONFIG_VARIABLE",
     "FILE",
     "Config",
+    "ConsoleSection",
     "Key",
     "Loaded",
     "LoggingSection",

@@ -28,6 +28,12 @@ Key = tuple[str, ...]
 FORMER = {"command_key"}
 """Settings of older versions, which are reported rather than ignored as unrelated variables."""
 
+FILES: frozenset[Key] = frozenset({
+    ("publisher", "source"), ("retention", "archive_tip"), ("console", "users"), ("console", "tls_cert"),
+    ("console", "tls_key"), ("console", "oidc_secret_file"), ("console", "session_secret_file"),
+})  # fmt: skip
+"""Settings that name a file or a folder."""
+
 _LINE = re.compile(r"\s*(?:(\[[^\[\]]+\])|([\w./\"'-]+)\s*=)")
 
 
@@ -108,7 +114,7 @@ def anchored(value: Value, base: Path) -> Value:
             return value._replace(value=_anchored_url(value.value, base))
         case ("blobs",) | ("archive", "place") | ("subscriber", "into") | ("subscribers", _, "into"):
             return value._replace(value=_anchored_place(value.value, base))
-        case ("publisher", "source") | ("retention", "archive_tip"):
+        case key if key in FILES:
             return value if is_mistaken(value.value) else value._replace(value=str(base / value.value))
         case _:
             return value

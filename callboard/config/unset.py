@@ -25,6 +25,7 @@ SECTIONS: Mapping[str, Mapping[str, Any]] = {
     "member": {"instance": ""},
     "worker": {"jobs": ""},
     "archive": {"place": ""},
+    "console": {"users": ""},
     "logging": {"level": "info", "format": "auto"},
 }  # fmt: skip
 """The defaults that read-only commands need; all others come from the model. A test compares these with it."""

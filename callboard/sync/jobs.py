@@ -4,7 +4,8 @@ from collections.abc import Iterable
 from typing import Unpack
 
 from callboard.board.jobs import board_jobs
-from callboard.board.jobs.log_context import bound_here
+from callboard.board.jobs.job_spans import adding
+from callboard.board.jobs.log_context import context_here
 from callboard.board.jobs.new_job import NewJob, NewJobOptions, checked_jobs
 from callboard.board.jobs.outbox import relay
 from callboard.board.jobs.outbox.within import columns, write_blocking
@@ -93,4 +94,5 @@ class BoardJobs(Twin[board_jobs.BoardJobs]):
         """Add jobs within the open transaction of a connection; see ``add_within``."""
         if given := checked_jobs(jobs):
             names = self._asynchronous._board.settings.job_context  # noqa: SLF001 - the calling thread has the context
-            write_blocking(connection, columns(given, bound_here(names)))
+            with adding(given) as span:
+                write_blocking(connection, columns(given, context_here(names, span)))

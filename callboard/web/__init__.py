@@ -13,9 +13,13 @@ try:
     import starlette  # noqa: F401
     import uvicorn  # noqa: F401
 except ImportError as missing:
-    raise ExtraMissing(f"the web console needs {missing.name}; run: pip install 'callboard[web]'") from missing
+    raise ExtraMissing(
+        f"what callboard serves over HTTP needs {missing.name}; run: pip install 'callboard[web]'"
+    ) from missing
 
-from callboard.web.app import board_app
+from callboard.web.app import board_app, board_lifespan
+from callboard.web.endpoints.app import health_app
+from callboard.web.signin.access import Access, Provider
 from callboard.web.user import Role, User
 
-__all__ = ["Role", "User", "board_app"]
+__all__ = ["Access", "Provider", "Role", "User", "board_app", "board_lifespan", "health_app"]

@@ -57,9 +57,17 @@ class Terminal:
         assert done.stdout == ""
         return done.stderr
 
-    def json(self, *words: str) -> Any:
-        """The one JSON document that a command prints."""
-        return json.loads(self.out(*words, "--json"))
+    def json(self, *words: str, code: int = 0) -> Any:
+        """The data of the one JSON document that a command prints."""
+        return self.envelope(*words, code=code)["data"]
+
+    def envelope(self, *words: str, code: int = 0) -> dict[str, Any]:
+        """That document, whose status tells the exit code, too, unless there is a problem."""
+        envelope: dict[str, Any] = json.loads(self.run(*words, "--json", code=code).stdout)
+        problem = any(each["code"] == "problem" for each in envelope["diagnostics"])
+        status = ("attention" if problem else "ok", "attention", "error")[min(code, 2)]
+        assert (envelope["version"], envelope["status"]) == (1, status)
+        return envelope
 
     def start(self, *words: str, script: str = "", said: str = "") -> subprocess.Popen[str]:
         """Start a command that runs on; by this Python script, if it is given.

@@ -151,9 +151,12 @@ class CommandQueue:
 
     def _record(self, its: Open, now: Moment) -> NewRecord:
         unique = f"{self._settings.instance}/{self._rng.getrandbits(64):016x}"
-        by, cause = self._settings.instance, its.command.command_id
+        by, command = self._settings.instance, its.command
         # Without a key: if it is appended twice, it still counts once.
-        return new_record(its.commit, record_id=unique, time_ns=now.wall_ns, producer=by, cause=cause)
+        return new_record(
+            its.commit, record_id=unique, time_ns=now.wall_ns, producer=by, cause=command.command_id,
+            traceparent=command.traceparent,
+        )  # fmt: skip
 
     def judge(self, table: EntityTable) -> Iterator[Effect]:
         """What was appended has been read back: answer what counts, decide the others again."""

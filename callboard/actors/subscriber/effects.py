@@ -47,12 +47,13 @@ class ImportPackages(Perform):
     order and ``ledger`` is stored, with the changes of their packages added to the hooks that are due.
 
     ``attempt`` comes first, so that a package that kills its importer is counted, too. Up to ``parallel``
-    packages are fetched at the same time. The ``permit`` is checked last, just before the commit: if it is over,
-    nothing is imported, and the error is ``NameLapsed``.
+    packages are fetched at the same time. ``traces`` has the header ``traceparent`` of each. The ``permit`` is checked
+    last, just before the commit: if it is over, nothing is imported, and the error is ``NameLapsed``.
     """
 
     packages: tuple[PackageMessage, ...]
     offsets: tuple[int, ...]
+    traces: tuple[str, ...]
     attempt: Ledger
     ledger: Ledger
     parallel: int = 1

@@ -14,6 +14,7 @@ from callboard.actors.core.hooks import Hook, Hooks
 from callboard.actors.core.shortening import ShortenTopics
 from callboard.actors.publisher.effects import BuildPackage, CollectBlobs
 from callboard.actors.subscriber.effects import ImportPackages, OpenRepository, RunHook, SaveLedger, SurveyRepository
+from callboard.actors.worlds.import_spans import hook_span, import_spans
 from callboard.actors.worlds.log_world import LogWorld
 from callboard.actors.worlds.shortening.shortener import Shortener
 from callboard.backends.blob_store import BlobStore
@@ -35,6 +36,7 @@ from callboard.messages import codec
 from callboard.messages.distribution.ledger import HookDue, Ledger
 from callboard.messages.distribution.mailbox import DistributeRequest
 from callboard.messages.distribution.topic_messages import Kind, PackageMessage
+from callboard.telemetry.spans import Span
 
 
 class AgentWorld(LogWorld):
@@ -97,9 +99,11 @@ class AgentWorld(LogWorld):
             case SaveLedger(ledger=ledger, durable=durable):
                 return await self._held().save(codec.encode(ledger), durable)
             case ImportPackages():
-                return await self._import(effect)
+                with import_spans(effect) as spans:
+                    return await self._import(effect, spans)
             case RunHook(due=due) if self._hooks is not None:
-                return await self._run_hook(self._hooks, due)
+                with hook_span(due):
+                    return await self._run_hook(self._hooks, due)
             case _:
                 return await super().perform(effect)
 
@@ -153,7 +157,7 @@ class AgentWorld(LogWorld):
                 "it, else restore the repository from a backup, or choose an empty one"
             ) from error
 
-    async def _import(self, effect: ImportPackages) -> Ledger:
+    async def _import(self, effect: ImportPackages, spans: Sequence[Span]) -> Ledger:
         repository, before = self._held(), codec.encode(effect.attempt)
         hooked = self._hooks is not None and any(map(self._hooks.has, Hook))
         if isinstance(repository, Attempting) and not hooked and not any(map(_has_blobs, effect.packages)):
@@ -163,10 +167,11 @@ class AgentWorld(LogWorld):
             return effect.ledger
         await repository.save(before, durable=False)
         if self._hooks is not None:
-            for offset, message in zip(effect.offsets, effect.packages, strict=True):
+            for offset, message, span in zip(effect.offsets, effect.packages, spans, strict=True):
                 hook = Hook.ON_INVALIDATE if message.kind is Kind.INVALIDATE else Hook.BEFORE_IMPORT
                 alone = effect.attempt.attempt_offset == offset  # a joint attempt counts against none of them
-                await self._hooks.call(hook, message, offset, effect.attempt.attempts if alone else 1)
+                with span.current():
+                    await self._hooks.call(hook, message, offset, effect.attempt.attempts if alone else 1)
         # The repository explains its own errors, so any other error comes from reading what was fetched.
         with disk_errors(BlobUnavailable, self._spool):
             async with (
@@ -175,7 +180,7 @@ class AgentWorld(LogWorld):
             ):
                 only = await self._admission(effect)
                 taken = [replace(each, only=only) for each in received]
-                ledger = await self._knowing_changes(effect, taken)
+                ledger = await self._knowing_changes(effect, taken, spans)
                 await repository.apply(self._permitted(effect, taken), codec.encode(ledger))
                 return ledger
 
@@ -190,23 +195,28 @@ class AgentWorld(LogWorld):
             return None
         return await asyncio.to_thread(admission, self._patterns, effect.packages, self._held())
 
-    async def _knowing_changes(self, effect: ImportPackages, received: Sequence[Received]) -> Ledger:
-        """The ledger to store, with the changes of their packages added to the hooks that become due."""
+    async def _knowing_changes(
+        self, effect: ImportPackages, received: Sequence[Received], spans: Sequence[Span]
+    ) -> Ledger:
+        """The ledger to store, with the changes and spans of their packages added to the hooks that become due."""
         owed = {due.offset for due in effect.ledger.hooks}.intersection(effect.offsets)
         if not owed:
             return effect.ledger
         found = await asyncio.to_thread(find_changes, received, self._held())
-        by_offset = dict(zip(effect.offsets, found, strict=True))
+        by_offset = dict(zip(effect.offsets, zip(found, spans, strict=True), strict=True))
         hooks = [
-            await self._knowing(due, by_offset[due.offset]) if due.offset in owed else due
+            await self._knowing(due, *by_offset[due.offset]) if due.offset in owed else due
             for due in effect.ledger.hooks
         ]
         return replace(effect.ledger, hooks=tuple(hooks))
 
-    async def _knowing(self, due: HookDue, changes: Changes) -> HookDue:
+    async def _knowing(self, due: HookDue, changes: Changes, span: Span) -> HookDue:
         few = shown(changes)
         ref = "" if few.complete else await stored_list(changes, self._blobs)
-        return replace(due, written=few.written, removed=few.removed, changed=few.total, changes_ref=ref)
+        return replace(
+            due, written=few.written, removed=few.removed, changed=few.total, changes_ref=ref,
+            traceparent=span.traceparent,
+        )  # fmt: skip
 
     async def _run_hook(self, hooks: Hooks, due: HookDue) -> None:
         if not hooks.has(Hook.AFTER_IMPORT):  # there was one at the time of the import

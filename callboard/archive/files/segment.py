@@ -6,10 +6,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-import pyarrow as pa
-import pyarrow.compute as pc
-import pyarrow.parquet as pq
-
+from callboard.archive.arrow import pa, pc, pq
 from callboard.archive.files.manifest import FORMAT, Segment
 from callboard.backends.logs.restorable import Key
 from callboard.messages.record import Record

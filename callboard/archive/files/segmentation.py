@@ -6,8 +6,7 @@ from collections.abc import AsyncGenerator, AsyncIterable, AsyncIterator, Callab
 from dataclasses import replace
 from pathlib import Path
 
-import pyarrow as pa
-
+from callboard.archive.arrow import pa
 from callboard.archive.files import layout
 from callboard.archive.files.chain import hole
 from callboard.archive.files.manifest import Segment

@@ -1,6 +1,8 @@
 """What people and programs look at: metrics, how far folds are, and the history of an entity."""
 
+import asyncio
 from collections.abc import AsyncGenerator
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 from callboard.board.context import BoardContext
@@ -16,8 +18,10 @@ async def metrics(board: BoardContext, timeout_s: float = ANSWER_S) -> str:
     """The status as metrics, in the text format of Prometheus."""
     from callboard.board.entities.health.metrics import fold_metrics
     from callboard.board.jobs.health.metrics import job_metrics
+    from callboard.board.read.status.families import exposed
 
-    return await questions.metrics(board, timeout_s) + await job_metrics(board) + await fold_metrics(board)
+    found = chain(await questions.metrics(board, timeout_s), await job_metrics(board), await fold_metrics(board))
+    return await asyncio.to_thread(exposed, found)  # that takes long for a large fleet
 
 
 async def folds(board: BoardContext) -> "tuple[FoldReport, ...]":

@@ -5,13 +5,15 @@ from collections.abc import Awaitable, Callable, Iterable
 from functools import partial
 from typing import TypeVar
 
+from callboard.actors.core.agent import Agent
 from callboard.actors.publisher.fleet.following import counts, is_elsewhere
+from callboard.backends.log import Bounds
 from callboard.board.command.commands import CommandOptions, send
 from callboard.board.context import BoardContext
 from callboard.board.read.known_names import demand_publisher
-from callboard.board.read.queues.queue_sizes import log_bounds, log_identity
+from callboard.board.read.queues.queue_sizes import counted, log_bounds, log_identity, queue_after, queue_of
 from callboard.board.read.queues.queues import newest_queued, queued_at
-from callboard.board.read.status.status import member, members
+from callboard.board.read.status.status import followed, member, members
 from callboard.board.views import CommandResult
 from callboard.door.limits import ANSWER_S, OFFSET_MAX
 from callboard.door.questions import asked
@@ -61,6 +63,34 @@ async def clear(
         raise RequestRefused("up_to and first both say how much to clear; give one of them")
     await demand_publisher(board.log, board.topics, publisher)
     agent = await board.viewer()
+    target, bounds = await _target(board, agent, subscriber, timeout_s)
+    (newest,) = await newest_queued(agent, [target], publisher, bounds, timeout_s)
+    offset = _last_offset(target, newest, up_to, first)
+    if first is not None:
+        at = await queued_at(agent, target, publisher, first - 1, bounds, timeout_s)
+        offset = offset if at is None else at
+    options = CommandOptions(reason=reason, author=author, timeout_s=timeout_s)
+    return await send(board, agent, subscriber, target, ClearCommand(offset=offset), options, publisher)
+
+
+async def clearable(
+    board: BoardContext, subscriber: str, up_to: int | None = None, timeout_s: float = ANSWER_S
+) -> tuple[int, int]:
+    """Up to which offset ``clear`` would go now, and how many queued packages that are. Raises as ``clear``."""
+    asked(subscriber=subscriber, up_to=up_to, timeout_s=timeout_s)
+    agent = await board.viewer()
+    target, bounds = await _target(board, agent, subscriber, timeout_s)
+    (newest,) = await newest_queued(agent, [target], "", bounds, timeout_s)
+    last = _last_offset(target, newest, up_to, None)
+    wanted = [queue_of(target, bounds, name) for name in followed(target)]
+    wanted += [queue_after(last, bounds, name, subscriber) for name in followed(target)]
+    sizes = [queue.size for queue in await counted(agent, wanted, bounds.end, timeout_s)]
+    many = len(wanted) // 2
+    return last, sum(sizes[:many]) - sum(sizes[many:])
+
+
+async def _target(board: BoardContext, agent: Agent, subscriber: str, timeout_s: float) -> tuple[Member, Bounds]:
+    """The subscriber, whose queue may be cleared, and the bounds of the log that it is on."""
     log, topic = board.log, board.topics.package
     log_id = await log_identity(log, topic)
     target, bounds = await asyncio.gather(member(agent, subscriber, log_id, timeout_s), log_bounds(log, topic))
@@ -72,13 +102,7 @@ async def clear(
     if is_elsewhere(target.announcement, log_id):
         message = f"the queue of {subscriber!r} cannot be cleared: {target.announcement.reason}"
         raise RequestRefused(message, code="mismatch")
-    (newest,) = await newest_queued(agent, [target], publisher, bounds, timeout_s)
-    offset = _last_offset(target, newest, up_to, first)
-    if first is not None:
-        at = await queued_at(agent, target, publisher, first - 1, bounds, timeout_s)
-        offset = offset if at is None else at
-    options = CommandOptions(reason=reason, author=author, timeout_s=timeout_s)
-    return await send(board, agent, subscriber, target, ClearCommand(offset=offset), options, publisher)
+    return target, bounds
 
 
 async def clear_all(

@@ -26,6 +26,7 @@ from callboard.messages.entities.entity_mail import EntityCommand, EntityCommand
 from callboard.messages.entities.entity_messages import DeclaredEvent
 from callboard.messages.entities.sealing import opened, sealed
 from callboard.messages.event import Event
+from callboard.telemetry.spans import producing
 
 S = TypeVar("S", bound=Entity)
 
@@ -144,13 +145,15 @@ class Entities(Generic[S]):
         self, its: Mapping[str, Any], command: DeclaredEvent | None = None, events: tuple[DeclaredEvent, ...] = ()
     ) -> Committed:
         version = -1 if its["version"] is None else its["version"]
-        message = EntityCommand(
-            key=its["key"], command_id=its["command_id"] or self._board.new_id(), command=command, version=version,
-            events=events,
-        )  # fmt: skip
-        outcome = await self._outcome(message, its["timeout_s"])
-        if outcome.problem:
-            raise _error(outcome.problem, outcome.code, refused=outcome.refused)
+        command_id = its["command_id"] or self._board.new_id()
+        with producing("send", self._topic, {"messaging.message.id": command_id}) as span:
+            message = EntityCommand(
+                key=its["key"], command_id=command_id, command=command, version=version, events=events,
+                traceparent=span.traceparent,
+            )  # fmt: skip
+            outcome = await self._outcome(message, its["timeout_s"])
+            if outcome.problem:
+                raise _error(outcome.problem, outcome.code, refused=outcome.refused)
         return Committed(outcome.version, outcome.offset, tuple(map(opened, outcome.events)), outcome.repeated)
 
     async def get(self, key: str, *, after: int = -1, timeout_s: float = ANSWER_S) -> EntityView[S]:

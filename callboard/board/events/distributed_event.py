@@ -15,6 +15,8 @@ from callboard.messages.headers import new_record
 from callboard.messages.reading import Problem, Unread, read
 from callboard.messages.record import Record
 from callboard.messages.topics import broadcast_topic
+from callboard.telemetry.spans import producing
+from callboard.telemetry.traceparent import parsed
 
 LISTING = ("events",)
 """What the cursors of events are for."""
@@ -32,6 +34,7 @@ class DistributedEvent:
         id: unique; the same if the event comes again.
         time_ms: when it was published, milliseconds since the epoch.
         cursor: its place, for ``after``.
+        traceparent: the span in which it was published, as the W3C defines it; empty if that was not traced.
     """
 
     topic: str
@@ -41,6 +44,7 @@ class DistributedEvent:
     id: str
     time_ms: int
     cursor: str
+    traceparent: str = ""
 
 
 async def publish(
@@ -54,12 +58,15 @@ async def publish(
     except Undecodable as error:
         raise RequestRefused(str(error)) from error
     log, name, now_ns = board.log, broadcast_topic(board.settings.prefix), board.now_ns()
-    record = new_record(event, record_id=number, time_ns=now_ns, producer=board.instance, key=number)
-    try:
-        [offset] = await log.append(name, [record])
-    except (LogUnavailable, TopicMissing):  # the key, or else its id, makes it harmless to append it again
-        await log.ensure(name)
-        [offset] = await log.append(name, [record])
+    with producing("publish", event.topic, {"messaging.message.id": number}) as span:
+        record = new_record(
+            event, record_id=number, time_ns=now_ns, producer=board.instance, key=number, traceparent=span.traceparent
+        )
+        try:
+            [offset] = await log.append(name, [record])
+        except (LogUnavailable, TopicMissing):  # the key, or else its id, makes it harmless to append it again
+            await log.ensure(name)
+            [offset] = await log.append(name, [record])
     return _seen(board, record.at(offset, now_ns), event, await log.identity(name))
 
 
@@ -88,4 +95,5 @@ def _seen(board: BoardContext, record: Record, event: EventPublishedMessage, log
         topic=event.topic, properties=properties_of(event), instance=event.instance,
         is_local=event.incarnation == board.incarnation, id=record.header("id"), time_ms=record.time_ns // 1_000_000,
         cursor=cursor_at(Place(record.offset), LISTING, log_id),
+        traceparent=str(parsed(record.header("traceparent")) or ""),
     )  # fmt: skip

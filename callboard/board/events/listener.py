@@ -5,6 +5,7 @@ import inspect
 from collections import OrderedDict, deque
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from contextvars import copy_context
 from random import Random
 from types import TracebackType
 from typing import Any, Self
@@ -19,6 +20,7 @@ from callboard.messages.event import replaced
 from callboard.messages.events.event_messages import ListenerMark
 from callboard.messages.record import Record
 from callboard.messages.topics import broadcast_topic, listener_topic
+from callboard.telemetry.spans import consuming
 
 STORE_S = 1.0
 """Between two marks of a listener: a crash repeats what it has handled since the last one."""
@@ -140,23 +142,28 @@ class Listener:
 
     async def _failure(self, handler: Handler, event: DistributedEvent, limit_s: float) -> str:
         """Why the function failed; empty if it did not."""
+        about = {"messaging.message.id": event.id, "messaging.consumer.group.name": self._mark.name}
         try:
-            if not inspect.iscoroutinefunction(handler):
-                call = asyncio.get_running_loop().run_in_executor(self._threads, handler, event)
-                if not (await asyncio.wait({call}, timeout=limit_s))[0]:
-                    reason = f"the function has been running for {limit_s:g} s"
-                    get_logger().warning("event.slow", **self._told(event, reason))
-                result = await call
-            else:
-                result = handler(event)
-            if inspect.isawaitable(result):
-                async with asyncio.timeout(limit_s):
-                    await result
+            with consuming("handle", [(event.topic, event.traceparent, about)]):
+                await self._call(handler, event, limit_s)
         except TimeoutError as error:
             return str(error) or f"it took longer than {limit_s:g} s"
         except Exception as error:  # noqa: BLE001 - a handler may raise anything
             return f"{type(error).__name__}: {error}"[:REASON_MAX].encode(errors="replace").decode()
         return ""
+
+    async def _call(self, handler: Handler, event: DistributedEvent, limit_s: float) -> None:
+        if not inspect.iscoroutinefunction(handler):
+            call = asyncio.get_running_loop().run_in_executor(self._threads, copy_context().run, handler, event)
+            if not (await asyncio.wait({call}, timeout=limit_s))[0]:
+                reason = f"the function has been running for {limit_s:g} s"
+                get_logger().warning("event.slow", **self._told(event, reason))
+            result = await call
+        else:
+            result = handler(event)
+        if inspect.isawaitable(result):
+            async with asyncio.timeout(limit_s):
+                await result
 
     def _told(self, event: DistributedEvent, reason: str) -> dict[str, str]:
         """The fields of a log line about the event."""

@@ -5,7 +5,7 @@ from bisect import bisect_right
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 
 from callboard.backends.log import Log
-from callboard.board.jobs.log_context import contexts
+from callboard.board.jobs.log_context import context_of, contexts
 from callboard.board.jobs.new_job import NewJob, encoded, following
 from callboard.board.jobs.reading import JobReading
 from callboard.errors import LogUnavailable, TopicMissing
@@ -115,7 +115,7 @@ class JobAdder:
         nbytes = waits = 0
         for place, job in enumerate(jobs):
             payload = encoded(job.payload)
-            context = given.get(place) if given and job.context is None else job.context
+            context = context_of(job.context, given.get(place, {})) if given else job.context
             size = len(payload) + 4 * (len(job.lane) + len(job.unique) + len(job.title))
             if context:
                 size += 4 * sum(len(name) + len(value) for name, value in context.items())

@@ -14,7 +14,8 @@ from callboard.board.jobs.functions.publishing import PUBLISH, publishing
 from callboard.board.jobs.health.report import WorkerState, worker_states
 from callboard.board.jobs.job import Job
 from callboard.board.jobs.job_events import JobEvents
-from callboard.board.jobs.log_context import bound_here
+from callboard.board.jobs.job_spans import adding
+from callboard.board.jobs.log_context import context_here, with_said
 from callboard.board.jobs.new_job import NewJob, NewJobOptions, checked_jobs
 from callboard.board.jobs.outbox.outboxing import Outboxing
 from callboard.board.jobs.queues import (
@@ -65,7 +66,9 @@ class BoardJobs(Finding, JobEvents, Outboxing, Scheduling):
         if waits:
             demand_known(given, await self._read())
         try:
-            ids = await self._adder().add(given, bound_here(self._board.settings.job_context))
+            with adding(given) as span:
+                ids = await self._adder().add(given, context_here(self._board.settings.job_context, span))
+                span.set({"messaging.message.id": str(ids[0])} if len(ids) == 1 else {})
         except Undecodable as error:
             raise RequestRefused(str(error)) from error
         if waits or any(each.unique for each in given):
@@ -204,17 +207,18 @@ class BoardJobs(Finding, JobEvents, Outboxing, Scheduling):
         """End jobs at once: those that run are cancelled, and their outcome is ignored. Returns those not ended yet."""
         return await self._command(reason, author, drop=jobs)
 
-    async def retry(self, job: int) -> Job:
+    async def retry(self, job: int, reason: str = "", author: str = "") -> Job:
         """Add a job that has ended once more, under a new id, with all that it was added with but a delay and other
-        jobs to wait for. Raises ``RequestRefused``.
+        jobs to wait for. Author and reason, if given, go into its context, shortened. Raises ``RequestRefused``.
         """
+        said = {name: text for name, text in door.asked(author=author, reason=reason).items() if text}
         found = await self.get(job)
-        if found is None or not found.state.is_final:
-            why = "there is no such job" if found is None else f"it is {found.state.name.lower()}"
-            raise RequestRefused(
-                f"job {job} cannot be added again: {why}", code="not_found" if found is None else "live"
-            )
-        [again] = await self.add_all([await (await self._read()).again(job)])
+        if found is None:
+            raise RequestRefused(f"job {job} cannot be added again: there is no such job", code="not_found")
+        if not found.state.is_final:
+            raise RequestRefused(f"job {job} cannot be added again: it is {found.state.name.lower()}", code="live")
+        new = await (await self._read()).again(job)
+        [again] = await self.add_all([replace(new, context=with_said(new.context or {}, said))])
         return await self.get(again.id) or again
 
     async def retry_all(

@@ -2,7 +2,7 @@
 
 import asyncio
 import inspect
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import Awaitable, Callable, Coroutine, Iterable
 from contextlib import suppress
 from typing import Any
 
@@ -65,6 +65,18 @@ async def completed(work: Coroutine[Any, Any, None]) -> None:
     except asyncio.CancelledError:
         await asyncio.wait({doing})
         raise
+
+
+async def one_ended(waiting: Coroutine[Any, Any, None], works: Iterable[asyncio.Task[None]]) -> None:
+    """Wait until one of these has ended. Raises the error that ended it, unless it was cancelled."""
+    first = asyncio.create_task(waiting)
+    try:
+        done, _ = await asyncio.wait({first, *works}, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        first.cancel()
+    for each in done:
+        if not each.cancelled():
+            each.result()
 
 
 class Tasks:

@@ -8,6 +8,7 @@ from callboard.backends.log import Log
 from callboard.board.context import BoardContext
 from callboard.board.read.following import following
 from callboard.board.read.known_names import demand_publisher
+from callboard.door.limits import OFFSET_MAX
 from callboard.errors import SchemaTooNew, Undecodable
 from callboard.logger import get_logger
 from callboard.messages.distribution.package_event import PackageEvent, open_event
@@ -57,7 +58,7 @@ async def events(
         return
     identity = await log.identity(topic)
     first, end = await log.bounds(topic)
-    start = first if after is not None and after < 0 else (after or 0) + 1
+    start = first if after is not None and after < 0 else min((after or 0) + 1, OFFSET_MAX)
     if after is None:
         start = end if follow else max(first, end - NEWEST_MAX)
     seen = OrderedDict[str, None]()

@@ -9,8 +9,10 @@ from callboard.backends.blob_store import BlobStore
 from callboard.backends.log import Log
 from callboard.backends.logs.walk import backwards, newest
 from callboard.backends.repositories.paths import with_parents
+from callboard.board.context import BoardContext
 from callboard.board.read.log.log_records import entries_of, opened
 from callboard.content.importing.admission import patterns_of
+from callboard.door.questions import asked
 from callboard.errors import BlobError, CallboardError, PackageError, SchemaTooNew
 from callboard.messages.distribution.topic_messages import (
     DiscoveryMessage,
@@ -27,6 +29,9 @@ from callboard.messages.repeated import original_of
 
 LOOK_BACK = 100_000
 """Limit of records read backwards from the end of a topic; the answer says how far it looked."""
+
+TOUCHING_BACK = 20_000
+"""The same for packages that touch a path: half a second's work."""
 
 LATER_MAX = 20
 """Newer packages listed one by one."""
@@ -71,6 +76,15 @@ class Explanation:
     looked_back_to: int
 
 
+@dataclass(frozen=True, slots=True)
+class Touching:
+    """The newest packages that bring the path or remove it, newest first, of all from ``looked_back_to`` on."""
+
+    path: str
+    packages: tuple[Involved, ...]
+    looked_back_to: int
+
+
 async def explain(
     log: Log, blobs: BlobStore, package: str, status: str, said: DiscoveryMessage, path: str
 ) -> Explanation:
@@ -102,6 +116,22 @@ async def explain(
     newer = [_newer(record, event, said, statuses, queue, admitted=admitted) for record, event in reversed(about)]
     looked_back_to = reached if brought else low
     return Explanation(said.subscriber, path, said.offset, brought, tuple(newer), looked_back_to)
+
+
+async def touching(board: BoardContext, path: str, *, limit: int = 10) -> Touching:
+    """The newest packages, up to ``limit``, that bring the path or remove it. Raises ``RequestRefused``."""
+    asked(path=path, limit=limit)
+    topic, found = board.topics.package, list[Involved]()
+    first, end = await board.log.bounds(topic)
+    reached = low = max(first, end - TOUCHING_BACK)
+    async for record in backwards(board.log, topic, low, end):
+        event = opened(record)
+        if isinstance(event, PackageMessage) and _touches(event, path):
+            found.append(_involved(record, event, ""))
+            if len(found) >= limit:
+                reached = record.offset
+                break
+    return Touching(path, tuple(found), reached)
 
 
 def _newer(

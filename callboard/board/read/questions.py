@@ -1,8 +1,7 @@
 """The questions that a board answers. They write nothing and block no publisher or subscriber."""
 
-import tempfile
+from collections.abc import Iterator
 from dataclasses import replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from callboard.board.context import BoardContext
@@ -11,12 +10,14 @@ from callboard.board.read.log.ignored import look, sentences
 from callboard.board.read.queues import queues
 from callboard.board.read.queues.queue_sizes import log_identity
 from callboard.board.read.status import status as statuses
-from callboard.board.views import BoardStatus, PublisherStatus
+from callboard.board.views import BoardStatus, PublisherStatus, Readiness
 from callboard.door.limits import ANSWER_S
 from callboard.door.questions import asked
-from callboard.messages.distribution.fleet_mail import Member
+from callboard.messages.distribution.fleet_mail import Liveness, Member
 
 if TYPE_CHECKING:  # a board that is only read does not load these
+    from prometheus_client.core import Metric
+
     from callboard.board.read.explaining import Explanation
 
 
@@ -34,8 +35,17 @@ async def status(board: BoardContext, timeout_s: float = ANSWER_S) -> BoardStatu
     return replace(found, notes=(*found.notes, *sentences(await look(board.log, board.topics))))
 
 
-async def metrics(board: BoardContext, timeout_s: float = ANSWER_S) -> str:
-    """The status as metrics, in the text format of Prometheus."""
+async def readiness(board: BoardContext, subscriber: str, timeout_s: float = ANSWER_S) -> Readiness:
+    """Whether the subscriber may serve: it is live, and says so. Raises ``RequestRefused`` for an unknown one."""
+    asked(subscriber=subscriber, timeout_s=timeout_s)
+    found = await statuses.member(await board.viewer(), subscriber, "", timeout_s)
+    said, live = found.announcement, found.liveness is Liveness.LIVE
+    reason = said.ready_reason if live else f"it is {found.liveness.name.lower()}"
+    return Readiness(subscriber, said.ready and live, reason)
+
+
+async def metrics(board: BoardContext, timeout_s: float = ANSWER_S) -> "Iterator[Metric]":
+    """The status as metrics for Prometheus; made when they are taken, in any thread."""
     from callboard.board.events.listeners import listener_states
     from callboard.board.read.status import metrics as figures
     from callboard.board.topology.topology import Topology
@@ -49,7 +59,7 @@ async def metrics(board: BoardContext, timeout_s: float = ANSWER_S) -> str:
     agents = board.agents  # another one may be started meanwhile
     counted = {name: await figures.counters(await agents.publisher(name), timeout_s) for name in agents.publishers}
     listeners = await listener_states(board)
-    return figures.exposition(now, bounds, counted, announced, await look(board.log, topics), cluster, listeners)
+    return figures.board_metrics(now, bounds, counted, announced, await look(board.log, topics), cluster, listeners)
 
 
 async def queue_entry(board: BoardContext, entry: str) -> dict[str, Any]:
@@ -63,9 +73,7 @@ async def queue_entry(board: BoardContext, entry: str) -> dict[str, Any]:
 
     asked(entry=entry)
     topic = board.topics.package
-    offset = queues.entry_offset(topic, entry)
-    with tempfile.TemporaryDirectory(prefix="callboard-entry-") as spool:
-        return await record_data(board.log, board.blobs, topic, offset, Path(spool))
+    return await record_data(board.log, board.blobs, topic, queues.entry_offset(topic, entry))
 
 
 async def cohorts(

@@ -4,6 +4,7 @@ import asyncio
 from bisect import bisect
 from collections import Counter, deque
 from collections.abc import AsyncIterator
+from dataclasses import dataclass
 from typing import NamedTuple
 
 from callboard.actors.topology.cluster_fold import ClusterFold
@@ -43,7 +44,8 @@ REPEATS = frozenset({Reason.UNCHANGED, Reason.REPLAYED, Reason.DUPLICATE})
 """Refusals that tell nothing: retries have them."""
 
 
-class Heard(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Heard:
     """The last record of a member."""
 
     offset: int
@@ -51,7 +53,8 @@ class Heard(NamedTuple):
     type: str
 
 
-class Refusal(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Refusal:
     """A record that was refused: when, why, and what it asked for."""
 
     offset: int

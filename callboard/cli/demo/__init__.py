@@ -8,6 +8,8 @@ import shutil
 import sysconfig
 import tempfile
 import time
+from collections.abc import AsyncIterator
+from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -22,6 +24,7 @@ from callboard.cli.demo.play import Outcome, Play, copy_source
 from callboard.cli.demo.progress import Progress
 from callboard.cli.terminal.log_setup import configure_logging
 from callboard.cli.terminal.output import show
+from callboard.door.addresses import LOOPBACK
 from callboard.errors import CallboardError, RequestRefused
 
 if TYPE_CHECKING:
@@ -52,6 +55,9 @@ def demo(
     log: Annotated[str, typer.Option(metavar="URL", help="The log to distribute through.")] = "sqlite:///./board.db",
     blobs: Annotated[str, typer.Option(metavar="URL", help="The blob store, for large content.")] = "./blobs",
     runtime: Annotated[Runtime, typer.Option(help="A process for each actor, or all in one.")] = "processes",
+    console_port: Annotated[
+        int | None, typer.Option("--console", metavar="PORT", min=0, max=65535, help="Serve the console meanwhile.")
+    ] = None,
 ) -> None:
     """Distribute a real tree to six subscribers while actors are killed, and compare every byte."""
     from callboard.cli.terminal.screen import notices
@@ -68,7 +74,7 @@ def demo(
         raise RequestRefused(f"{folder} is not empty; name another folder with --keep", code="exists")
     try:
         place = BoardSettings(log, blobs, folder.resolve(), f"demo-{secrets.token_hex(4)}")
-        outcome = asyncio.run(_play(root.resolve(), place, edits, seed, runtime, console))
+        outcome = asyncio.run(_play(root.resolve(), place, edits, seed, runtime, console, console_port))
     finally:
         if keep is None:
             shutil.rmtree(folder, ignore_errors=True)
@@ -81,7 +87,9 @@ def demo(
         raise typer.Exit(1)
 
 
-async def _play(root: Path, place: BoardSettings, edits: int, seed: int, runtime: str, console: "Console") -> Outcome:
+async def _play(
+    root: Path, place: BoardSettings, edits: int, seed: int, runtime: str, console: "Console", port: int | None
+) -> Outcome:
     folder = place.base
     console.print(f"copying {root} to {folder}")
     source = folder / "source"
@@ -89,7 +97,10 @@ async def _play(root: Path, place: BoardSettings, edits: int, seed: int, runtime
     (folder / "callboard.toml").write_text(_configuration(place, runtime))
     fleet = Fleet(folder, source)
     progress = Progress()
-    async with Callboard(place.log, blobs=place.blobs, base=folder, prefix=place.prefix) as board:
+    async with (
+        Callboard(place.log, blobs=place.blobs, base=folder, prefix=place.prefix) as board,
+        nullcontext() if port is None else _console(board, port),
+    ):
         watching = asyncio.create_task(_watch(board, progress, console))
         try:
             return await Play(board, fleet, folder, source, edits, seed, progress).run()
@@ -98,6 +109,22 @@ async def _play(root: Path, place: BoardSettings, edits: int, seed: int, runtime
             with contextlib.suppress(asyncio.CancelledError):
                 await watching
             await asyncio.to_thread(fleet.stop)
+
+
+@contextlib.asynccontextmanager
+async def _console(board: Callboard, port: int) -> AsyncIterator[None]:
+    """Serve the console of the board on this host."""
+    from callboard.http_server import Server
+    from callboard.web.app import board_app, watched
+
+    async with watched(board):
+        server = Server(board_app(board, allow_actions=True), (LOOPBACK, port), streams=True)
+        await server.start()
+        show(f"the console is at http://{LOOPBACK}:{server.port}/")
+        try:
+            yield
+        finally:
+            await server.stop()
 
 
 def _configuration(place: BoardSettings, runtime: str) -> str:

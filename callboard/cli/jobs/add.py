@@ -10,7 +10,7 @@ from callboard.board.jobs.job import Job
 from callboard.board.jobs.new_job import NewJobOptions
 from callboard.cli.board import on_board
 from callboard.cli.jobs.options import Lane, Payload, Priority, Retries, Timeout, Title, Topic, Unique, UniqueFor
-from callboard.cli.jobs.shown import job_data, job_line, job_lines
+from callboard.cli.jobs.shown import job_line, job_lines
 from callboard.cli.options import BoardOptions, Json
 from callboard.cli.terminal.exit_codes import FOUND
 from callboard.cli.terminal.output import say, show_result
@@ -53,8 +53,7 @@ def add(
         checked(RequestRefused, {"--wait": number(0, TIMEOUT_S_MAX)}, {"--wait": wait})
     if dry_run:
         plan = on_board(options, lambda board: board.jobs.plan(topic, value, **said))
-        data = asdict(plan)
-        show_result(data, *(f"{name}: {_words(its)}" for name, its in data.items()), json=json)
+        show_result(plan, *(f"{name}: {_words(its)}" for name, its in asdict(plan).items()), json=json)
         raise typer.Exit(FOUND if plan.refused else 0)
 
     async def work(board: "Callboard") -> tuple[Job, str]:
@@ -67,7 +66,7 @@ def add(
             return await board.jobs.get(job.id) or job, str(late)
 
     job, late = on_board(options, work)
-    show_result(job_data(job), *([job_line(job)] if wait is None else job_lines(job)), json=json)
+    show_result(job, *([job_line(job)] if wait is None else job_lines(job)), json=json)
     if late:
         say(late)
     if wait is not None and job.state is not JobState.SUCCEEDED:

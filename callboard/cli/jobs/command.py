@@ -8,7 +8,7 @@ from callboard.board.jobs.queues import QueueSettings
 from callboard.cli.board import on_board
 from callboard.cli.commanding import Author, Reason
 from callboard.cli.jobs.listing import JobId
-from callboard.cli.jobs.shown import job_data, job_line
+from callboard.cli.jobs.shown import job_line
 from callboard.cli.options import BoardOptions, Json
 from callboard.cli.terminal.exit_codes import FOUND
 from callboard.cli.terminal.output import say, show_result
@@ -45,7 +45,7 @@ def _report(word: str, jobs: list[int], done: tuple[int, ...], *, json: bool) ->
 def retry(options: BoardOptions, job: JobId, json: Json = False) -> None:
     """Add a job that has ended once more, under a new id."""
     again = on_board(options, lambda board: board.jobs.retry(job))
-    show_result(job_data(again), f"{job_line(again)}; it repeats job {job}", json=json)
+    show_result(again, f"{job_line(again)}; it repeats job {job}", json=json)
 
 
 def suspend(

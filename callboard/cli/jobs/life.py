@@ -1,16 +1,16 @@
 """``callboard jobs history`` and ``events``: what became of jobs."""
 
-from dataclasses import asdict
 from datetime import datetime
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from callboard.board.jobs.wording import event_words
 from callboard.cli.board import on_board
 from callboard.cli.jobs.listing import JobId
 from callboard.cli.jobs.many import demand_topic
 from callboard.cli.options import BoardOptions, Json
-from callboard.cli.terminal.output import show_json, show_list, show_result
+from callboard.cli.terminal.output import show_json, show_list, show_next
 from callboard.errors import RequestRefused
 
 if TYPE_CHECKING:
@@ -39,27 +39,22 @@ def events(
     start = "" if once and after is None else after
 
     async def work(board: "Callboard") -> None:
-        known = list[dict[str, object]]()
+        known = list["JobEvent"]()
         if once:
             await demand_topic(board, topic)
         async for event in board.jobs.events(start, topic=topic, kinds=kind or (), follow=not once):
             if json and once:
-                known.append(asdict(event))
+                known.append(event)
             else:
-                show_result(asdict(event), " ".join(_row(event)), json=json, indent=None)
-        if json:
+                show_next(event, " ".join(_row(event)), json=json)
+        if json and once:
             show_json(known)
 
     on_board(options, work, endless=not once)
 
 
 def _row(event: "JobEvent") -> tuple[str, ...]:
-    parts = (
-        event.kind, f"attempt {event.attempt}" * bool(event.attempt), f"on {event.worker}" * bool(event.worker),
-        f"by {event.author}" * bool(event.author), f"due at {_time(event.due_ms)}" * bool(event.due_ms),
-    )  # fmt: skip
-    about = ", ".join(filter(None, parts)) + "".join(f": {text}" for text in (event.message, event.reason) if text)
-    return _time(event.time_ms), str(event.job), event.topic, about
+    return _time(event.time_ms), str(event.job), event.topic, event_words(event, _time)
 
 
 def _time(ms: int) -> str:

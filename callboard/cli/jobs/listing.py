@@ -1,10 +1,9 @@
 """``callboard jobs list``, ``show``, ``queues``, ``workers`` and ``watch``: show jobs, and who runs them."""
 
 import asyncio
-import sys
+import time
 from collections.abc import Iterable
 from contextlib import aclosing
-from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -16,11 +15,12 @@ from callboard.board.jobs.health.checkup import examine_jobs
 from callboard.board.jobs.health.report import WorkerState
 from callboard.board.jobs.job import Job
 from callboard.board.jobs.queues import QueueState
+from callboard.board.jobs.wording import since, state_words, worker_topics
 from callboard.cli.board import on_board
 from callboard.cli.jobs.many import OfQueue, OfTopic, Where, demand_topic, query
-from callboard.cli.jobs.shown import job_data, job_lines, since, state_words
+from callboard.cli.jobs.shown import job_lines
 from callboard.cli.options import BoardOptions, Json, Limit
-from callboard.cli.terminal.output import say, show_json, show_list, show_result, show_table, table
+from callboard.cli.terminal.output import say, show_json, show_list, show_next, show_result, show_table
 from callboard.cli.terminal.output import show as show_lines
 from callboard.door import jobs as door
 from callboard.door.rules import checked
@@ -65,7 +65,7 @@ def list_jobs(
 
     page = on_board(options, work)
     if json:
-        show_json({"items": [job_data(job) for job in page.items], "after": page.after})
+        show_json(page)
     elif page.items or page.after >= 0:
         columns = ("<ID>", "STATE", "TOPIC", "QUEUE", "<AGE>", "<FAILED>", "WORKER", "TITLE")
         show_table(columns, map(_row, page.items))
@@ -83,14 +83,15 @@ def _states(given: Iterable[str]) -> list[JobState]:
 
 
 def _row(job: Job) -> Iterable[str]:
-    ago, failed = since(job.ended_ms or job.created_ms), str(job.attempts or "")
-    return str(job.id), state_words(job), job.topic, job.queue, ago, failed, job.worker, job.title
+    now_ms = time.time() * 1000
+    ago, failed = since(job.ended_ms or job.created_ms, now_ms), str(job.attempts or "")
+    return str(job.id), state_words(job, now_ms), job.topic, job.queue, ago, failed, job.worker, job.title
 
 
 def show(options: BoardOptions, job: JobId, json: Json = False) -> None:
     """Show a job: state, payload, result, and why it failed."""
     found = on_board(options, lambda board: known(board.jobs, job))
-    show_result(job_data(found), *job_lines(found), json=json)
+    show_result(found, *job_lines(found), json=json)
 
 
 async def known(jobs: BoardJobs, job: int) -> Job:
@@ -105,7 +106,7 @@ async def known(jobs: BoardJobs, job: int) -> Job:
 def queues(options: BoardOptions, json: Json = False) -> None:
     """Show what waits, runs and has ended in each queue."""
     found = on_board(options, lambda board: board.jobs.queues())
-    show_list(found, QUEUE_COLUMNS, _queue_row, json=json)
+    show_list(found, QUEUE_COLUMNS, queue_row, json=json)
 
 
 def workers(options: BoardOptions, json: Json = False) -> None:
@@ -123,9 +124,8 @@ def workers(options: BoardOptions, json: Json = False) -> None:
 
 
 def _worker_row(its: WorkerState) -> Iterable[str]:
-    topics = " ".join((*its.topics, *(f"not {topic}" for topic in its.deny)))
-    state = "live" if its.live else "dead"
-    return its.instance, state, str(its.slots), str(its.running), "yes" * its.dispatches, topics, " ".join(its.tags)
+    state, dispatches = "live" if its.live else "dead", "yes" * its.dispatches
+    return its.instance, state, str(its.slots), str(its.running), dispatches, worker_topics(its), " ".join(its.tags)
 
 
 def watch(options: BoardOptions, json: Json = False) -> None:
@@ -135,28 +135,16 @@ def watch(options: BoardOptions, json: Json = False) -> None:
         before: dict[str, QueueState] = {}
         async with aclosing(board.jobs.watch()) as states:
             async for found in states:
-                if json:
-                    show_json([asdict(each) for each in found], indent=None)
-                else:
-                    show_lines(*(_queue_line(each) for each in found if before.get(each.name) != each))
+                changed = (_queue_line(each) for each in found if before.get(each.name) != each)
+                show_next(found, *changed, json=json)
                 before = {each.name: each for each in found}
                 await asyncio.sleep(REFRESH_S)
 
-    async def screen(board: "Callboard") -> None:
-        from rich.live import Live
-
-        from callboard.cli.terminal.screen import screen
-
-        async with aclosing(board.jobs.watch()) as states:
-            with Live(console=screen(), auto_refresh=False) as live:
-                async for found in states:
-                    live.update(table(QUEUE_COLUMNS, map(_queue_row, found)), refresh=True)
-                    await asyncio.sleep(REFRESH_S)
-
-    on_board(options, screen if sys.stdout.isatty() and not json else lines, endless=True)
+    on_board(options, lines, endless=True)
 
 
-def _queue_row(queue: QueueState) -> Iterable[str]:
+def queue_row(queue: QueueState) -> tuple[str, ...]:
+    """The values of its columns."""
     counts = (queue.queued, queue.active, queue.parked, queue.ended)
     return queue.name, *map(str, counts), "suspended" if queue.suspended else "", " ".join(queue.topics)
 

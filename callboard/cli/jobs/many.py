@@ -1,7 +1,5 @@
 """``callboard jobs drop-all``, ``retry-all``, ``clear`` and ``stats``: many jobs at once."""
 
-import json as plain_json
-import re
 from collections.abc import Callable, Coroutine, Iterable
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated, Any
@@ -11,13 +9,14 @@ import typer
 from callboard.actors.jobs.topics import matched
 from callboard.board.jobs.finding.finding import JobQuery
 from callboard.board.jobs.finding.statistics import JobFigures
+from callboard.board.jobs.finding.templates import condition_in
 from callboard.cli.board import on_board
 from callboard.cli.commanding import Author, Reason
 from callboard.cli.options import BoardOptions, Json
 from callboard.cli.terminal.output import show_json, show_result, show_table
 from callboard.door import jobs as door
 from callboard.door.names import meant
-from callboard.errors import ConfigError, RequestRefused
+from callboard.errors import RequestRefused
 
 if TYPE_CHECKING:
     from callboard.board.board import Callboard
@@ -27,7 +26,6 @@ OfQueue = Annotated[str | None, typer.Option("--queue", metavar="QUEUE", help="O
 Where = Annotated[
     list[str] | None, typer.Option(metavar="CONDITION", help="On the payload, such as 'size>=3'; repeatable: all hold.")
 ]
-CONDITION = re.compile(r"(?P<name>.*?)\s*(?P<operator><=|>=|<|>|=)\s*(?P<value>.*)", re.DOTALL)
 
 
 def query(topic: str | None, queue: str | None, where: list[str] | None) -> JobQuery:
@@ -38,20 +36,8 @@ def query(topic: str | None, queue: str | None, where: list[str] | None) -> JobQ
     if queue is not None:
         found["queue"] = queue
     if where:
-        found["where"] = dict(map(_condition, where))
+        found["where"] = dict(map(condition_in, where))
     return found
-
-
-def _condition(text: str) -> tuple[str, str | int | float | bool | None]:
-    match = CONDITION.fullmatch(text)
-    if match is None or not match["name"] or match["name"].endswith("!") or match["value"][:1] in tuple("<=>"):
-        form = "a property, one of <, <=, =, >= and >, and a value, as in 'size>=3'"
-        raise ConfigError(f"{text!r} is no condition; write {form}")
-    try:
-        value = plain_json.loads(match["value"])
-    except ValueError:
-        value = match["value"]  # a text without quotes
-    return f"{match['operator']}{match['name']}", value
 
 
 async def demand_topic(board: "Callboard", pattern: str | None) -> None:
@@ -114,7 +100,7 @@ def stats(options: BoardOptions, json: Json = False) -> None:
     """Show what became of all jobs: in all, and by queue, topic and worker."""
     found = on_board(options, lambda board: board.jobs.statistics())
     if json:
-        show_json(asdict(found))
+        show_json(found)
         return
     names = tuple(asdict(found.total))
     rows = [("all", found.total)]

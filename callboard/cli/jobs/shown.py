@@ -1,77 +1,23 @@
-"""Jobs for people, and as JSON."""
+"""Jobs for people."""
 
-import base64
-import json
 import time
 from collections.abc import Iterator
-from dataclasses import asdict
-from typing import Any
 
-from callboard.board.jobs.job import Job, Progress
-from callboard.units import age
-
-
-def job_data(job: Job) -> dict[str, Any]:
-    """The job as JSON; bytes as ``{"base64": ...}``."""
-    return plain(asdict(job) | {"state": job.state.name.lower()})
-
-
-def plain(data: dict[str, Any]) -> dict[str, Any]:
-    """The fields as JSON."""
-    return {name: _json(value) for name, value in data.items()}
-
-
-def _json(value: object) -> object:
-    return {"base64": base64.b64encode(value).decode()} if isinstance(value, bytes) else value
-
-
-def state_words(job: Job) -> str:
-    """The state, and what it waits for."""
-    words = [job.state.name.lower()]
-    if job.parked:
-        words.append("no worker runs its topic")
-    if (left_s := job.due_ms / 1000 - time.time()) > 0:
-        words.append(f"due in {age(left_s)}")
-    if job.waits_for:
-        words.append(f"waits for {job.waits_for} job{'s' * (job.waits_for > 1)}")
-    if job.stopping:
-        words.append("stopping")
-    return ", ".join(words)
-
-
-def since(ms: int) -> str:
-    """How long ago that was; nothing for 0."""
-    return age(time.time() - ms / 1000) if ms else ""
+from callboard.board.envelope import written
+from callboard.board.jobs import wording
+from callboard.board.jobs.job import Job
 
 
 def job_line(job: Job) -> str:
     """What it is, and its state."""
-    return f"job {job.id}, {job.topic}: {state_words(job)}"
+    return next(wording.job_lines(job, time.time() * 1000))
 
 
 def job_lines(job: Job) -> Iterator[str]:
     """All that is known of the job."""
-    yield job_line(job)
-    yield f"queue {job.queue}; added {since(job.created_ms)} ago by {job.creator}"
-    if job.worker:
-        yield f"runs on {job.worker}"
-    if job.ended_ms:
-        yield f"ended {since(job.ended_ms)} ago"
-    if job.attempts or job.crashes:
-        yield f"failed attempts: {job.attempts}; crashed workers: {job.crashes}"
-    if job.progress is not None:
-        yield from _progress_lines(job.progress)
-    for name in ("title", "priority", "lane", "unique", "message"):
-        if value := getattr(job, name):
-            yield f"{name}: {value}"
+    yield from wording.job_lines(job, time.time() * 1000)
     for name in ("payload", "result"):
         if (value := getattr(job, name)) is not None:
-            yield f"{name}: {json.dumps(_json(value), ensure_ascii=False)}"
-
-
-def _progress_lines(progress: Progress) -> Iterator[str]:
-    if progress.steps:
-        yield f"step {progress.step} of {progress.steps}"
-    if (left_s := progress.eta_ms / 1000 - time.time()) > 0:
-        yield f"expected to end in {age(left_s)}"
-    yield from (f"log: {line}" for line in progress.log)
+            yield f"{name}: {written(value)}"
+    if job.progress is not None:
+        yield from (f"log: {line}" for line in job.progress.log)

@@ -17,25 +17,14 @@ from callboard.board.page import Page
 from callboard.board.read.log.log_export import export_content, export_records
 from callboard.board.read.log.log_records import LoggedRecord, record_data
 from callboard.board.read.log.log_search import RecordFilter, listed
+from callboard.board.read.log.log_topics import LOG_TOPICS, topic_of
 from callboard.board.read.queues.queues import entry_offset
-from callboard.board.views import to_data
 from callboard.cli.board import on_board
 from callboard.cli.options import After, BoardOptions, Json, Limit, PublisherName
 from callboard.cli.terminal import output
-from callboard.cli.terminal.moments import moment_ns
 from callboard.cli.terminal.output import show_rest, text
+from callboard.door.moments import moment_ns
 from callboard.errors import ConfigError, RequestRefused
-from callboard.messages.topics import (
-    BROADCASTS,
-    CONTROL,
-    JOBS,
-    LISTENERS,
-    SORTS,
-    broadcast_topic,
-    control_topic,
-    job_topic,
-    listener_topic,
-)
 from callboard.units import age, count, size
 
 if TYPE_CHECKING:
@@ -43,7 +32,7 @@ if TYPE_CHECKING:
 
     Topic = str
 else:
-    Topic = Literal[(*SORTS, CONTROL, JOBS, BROADCASTS, LISTENERS)]
+    Topic = Literal[LOG_TOPICS]
 
 TopicOption = Annotated[Topic, typer.Option(help="The topic.")]
 KindOption = Annotated[str, typer.Option("--kind", metavar="KIND", help="add, delete, invalidate or test.")]
@@ -104,12 +93,11 @@ def show(
     """Show one record: headers, message, and the content of a package."""
 
     async def work(board: "Callboard") -> dict[str, Any]:
-        name = _on(board, topic)
+        name = topic_of(board.settings, topic)
         place = int(offset) if offset.isascii() and offset.isdigit() else entry_offset(name, offset)
         blobs = open_board_blobs(board.settings)
         try:
-            with tempfile.TemporaryDirectory(prefix="callboard-show-") as spool:
-                return await record_data(board.log, blobs, name, place, Path(spool))
+            return await record_data(board.log, blobs, name, place)
         finally:
             await blobs.close()
 
@@ -155,7 +143,7 @@ def export(
     async def work(board: "Callboard") -> int:
         if offset is None or target is None:
             with nullcontext(sys.stdout) if ndjson == "-" else _new_file(ndjson) as file:
-                return await export_records(board.log, _on(board, topic), wanted, file)
+                return await export_records(board.log, topic_of(board.settings, topic), wanted, file)
         blobs = open_board_blobs(board.settings)
         try:
             with tempfile.TemporaryDirectory(prefix="callboard-export-") as spool:
@@ -189,13 +177,6 @@ def _filter(publisher: str, kind: str, path: str, user: str, since: str, until: 
     return RecordFilter(publisher, kind, path, user, since_ns, until_ns, compiled)
 
 
-def _on(board: "Callboard", topic: str) -> str:
-    """The topic's name on this board."""
-    others = {CONTROL: control_topic, JOBS: job_topic, BROADCASTS: broadcast_topic, LISTENERS: listener_topic}
-    named = others.get(topic)
-    return named(board.settings.prefix) if named else str(getattr(board.settings.topics, topic))
-
-
 def _search(
     options: BoardOptions,
     topic: str,
@@ -207,12 +188,12 @@ def _search(
     json: bool,
 ) -> None:
     async def work(board: "Callboard") -> Page[LoggedRecord]:
-        name, now_ns = _on(board, topic), time.time_ns()
+        name, now_ns = topic_of(board.settings, topic), time.time_ns()
         return await listed(board.log, name, wanted, limit, now_ns, cursor=after, start=start)
 
     found = on_board(options, work)
     if json:
-        output.show_json(to_data(found))
+        output.show_json(found)
         return
     if not found.items:
         output.show(f"no such records on topic {topic}" if wanted != RecordFilter() else f"no records on topic {topic}")

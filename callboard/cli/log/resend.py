@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from callboard.board.views import Package, to_data
+from callboard.board.views import Package
 from callboard.cli.board import on_board
 from callboard.cli.options import BoardOptions, Json
 from callboard.cli.publishing.requesting import Expect
@@ -31,4 +31,4 @@ def resend(
 
     package = on_board(options, work)
     content = f", {count(package.entries, 'entry')}" if package.entries else ""
-    show_result(to_data(package), f"{package.kind} {package.id} is at offset {package.offset}{content}", json=json)
+    show_result(package, f"{package.kind} {package.id} is at offset {package.offset}{content}", json=json)

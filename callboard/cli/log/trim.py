@@ -1,7 +1,7 @@
 """``callboard log trim``: removes old records."""
 
 import time
-from dataclasses import asdict, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -50,7 +50,7 @@ def trim(
 
     removals = on_board(options, work)
     if json:
-        show_json([asdict(removal) for removal in removals])
+        show_json(removals)
         return
     for removal in removals:
         verb = "would lose" if dry_run else "lost"

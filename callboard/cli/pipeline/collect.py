@@ -1,6 +1,5 @@
 """``callboard pipeline collect``: finds unused blobs in a store of any size, and removes them after a grace period."""
 
-from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -57,7 +56,7 @@ def collect(
         )
     done, report = run_job("collect", options, place, partitions, sweep if delete else mark)
     if json:
-        show_json({"swept" if delete else "quarantine": asdict(done), "report": report.to_data()})
+        show_json({"swept" if delete else "quarantine": done, "report": report.to_data()})
         return
     for name, read in report.topics.items():
         show(f"{name}: {count(read['records'], 'record')} of [{read['start']}, {read['stop']})")

@@ -1,7 +1,6 @@
 """``callboard pipeline export``: ships a tree that is too large for one package."""
 
 import secrets
-from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -41,7 +40,7 @@ def export(
 
     done = run_job("export", options, "", partitions, work)
     if json:
-        show_json(asdict(done))
+        show_json(done)
         return
     show(f"export {done.job}: {count(done.packages, 'package')} on the log below offset {done.end}, {done.appended} of "
          "them by this run")  # fmt: skip

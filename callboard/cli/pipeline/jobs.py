@@ -10,8 +10,8 @@ import typer
 
 from callboard.backends.address import shown
 from callboard.cli.options import BoardOptions, Json, Limit
-from callboard.cli.terminal.moments import moment_ns
 from callboard.cli.terminal.output import show, show_json, show_table
+from callboard.door.moments import moment_ns
 from callboard.errors import ConfigError
 from callboard.units import age, count, size
 

@@ -9,7 +9,7 @@ import typer
 from callboard.board.connect.configured import add_configured_targets
 from callboard.board.publisher import Publisher
 from callboard.board.read.known_names import known_publishers
-from callboard.board.views import Package, to_data
+from callboard.board.views import Package
 from callboard.cli.board import on_board
 from callboard.cli.options import BoardOptions
 from callboard.cli.publishing.waiting import wait_for_fleet
@@ -61,7 +61,7 @@ def ship(
         if publisher:
             await _tell_new(board, name)
         package = await request(board.publisher(name), replace_root)
-        show_result(to_data(package), _line(package), json=json)
+        show_result(package, _line(package), json=json)
         if package.state != "accepted":
             return package, []
         accepted()

@@ -7,13 +7,14 @@ import sys
 import threading
 from collections.abc import AsyncIterator, Callable
 from concurrent.futures import CancelledError
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from callboard.board.publisher import Publisher, RequestOptions
-from callboard.board.views import Package, to_data
+from callboard.board.views import Package
 from callboard.config import Loaded
 from callboard.config.placement import placement
 from callboard.errors import CallboardError, LogUnavailable, NotAnswered, RequestRefused
@@ -62,7 +63,7 @@ async def answer(publisher: Publisher, loaded: Loaded, at: str, line: bytes) -> 
         retry = isinstance(error, LogUnavailable | NotAnswered)
         refused = {"accepted": False, "code": error.code, "reason": str(error), "retry": retry}
         return {"request_id": request_id, **refused}
-    return {"request_id": request_id, "accepted": package.state == "accepted", **to_data(package)}
+    return {"request_id": request_id, "accepted": package.state == "accepted", **asdict(package)}
 
 
 def _parsed(line: bytes) -> Request:

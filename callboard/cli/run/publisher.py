@@ -13,12 +13,12 @@ from callboard.backends.repositories.path_patterns import PathPatterns
 from callboard.board.connect.configured import add_configured_targets
 from callboard.cli.board import configure_service_logging, open_board, place
 from callboard.cli.log.retention import retention_gate
-from callboard.cli.options import BoardOptions, Create, Member, MetricsPort
+from callboard.cli.options import BoardOptions, Create, Listen, Member
 from callboard.cli.publishing.requests import answer_requests
 from callboard.cli.publishing.watching import watch
+from callboard.cli.run.endpoints import Address, checked_address, endpoints
 from callboard.cli.run.membership import membership
 from callboard.cli.run.service import first_of, stop_signals
-from callboard.cli.status.metrics import serve_metrics
 from callboard.config import Loaded, Value
 from callboard.config.placement import placement
 from callboard.errors import ConfigError, LogError, RequestRefused
@@ -44,7 +44,7 @@ def publisher(
     catch_up: Annotated[
         bool, typer.Option("--catch-up", help="With --watch: ship all of it first, as it may have changed meanwhile.")
     ] = False,
-    metrics_port: MetricsPort = 0,
+    listen: Listen = None,
     member: Member = None,
     create: Create = False,
 ) -> None:
@@ -67,11 +67,10 @@ def publisher(
         raise ConfigError(f"there is no folder {place(folder)} to ship from; create it, or name another (--from)")
     if watch_s and not loaded.config.publisher.source:
         raise ConfigError("there is nothing to watch; add --from DIR, or set source in [publisher]")
+    address = checked_address(listen)
     if catch_up and not watch_s:
         raise ConfigError("--catch-up is for --watch; to ship a folder once, use callboard publish DIR")
-    asyncio.run(
-        _run(options, loaded, at, watch_s, metrics_port, requests=bool(requests), catch_up=catch_up, create=create)
-    )
+    asyncio.run(_run(options, loaded, at, watch_s, address, requests=bool(requests), catch_up=catch_up, create=create))
 
 
 async def _run(
@@ -79,7 +78,7 @@ async def _run(
     loaded: Loaded,
     at: str,
     watch_s: float | None,
-    metrics_port: int,
+    address: Address,
     *,
     requests: bool,
     catch_up: bool,
@@ -88,12 +87,14 @@ async def _run(
     config = loaded.config
     configure = configure_service_logging(options, config)
     with stop_signals() as stop:
-        async with open_board(loaded, create=create, configure=configure) as board:
+        async with (
+            open_board(loaded, create=create, configure=configure) as board,
+            endpoints(board, address, own := board.publisher(config.publisher.name)),
+        ):
             line = structlog.get_logger().bind(publisher=config.publisher.name)
             add_configured_targets(board.territory, config)
             if config.publisher.source:
                 board.territory.add_source(config.publisher.source)
-            own = board.publisher(config.publisher.name)
             agent = await own.start()
             works: list[Coroutine[Any, Any, Any]] = [membership(board, config.member)]
             works += [stop.wait(), agent.ended(), _retain(board, config.retention)]
@@ -104,8 +105,6 @@ async def _run(
                 patterns = PathPatterns(config.publisher.include, config.publisher.exclude)
                 placed = placement(loaded, own.name, folder, at)
                 works.append(watch(own, folder, placed, patterns, watch_s, catch_up=catch_up))
-            if metrics_port:
-                works.append(serve_metrics(board, metrics_port))
             line.info("publisher.started", log=place(config.log))
             await first_of(*works)
         line.info("publisher.stopped")

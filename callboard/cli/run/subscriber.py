@@ -13,7 +13,8 @@ from callboard.board.board import Callboard
 from callboard.board.subscriber import Subscriber
 from callboard.cli.archive import archive_place
 from callboard.cli.board import configure_service_logging, open_board, place
-from callboard.cli.options import BoardOptions, Create, Member, Yes
+from callboard.cli.options import BoardOptions, Create, Listen, Member, Yes
+from callboard.cli.run.endpoints import Address, checked_address, endpoints
 from callboard.cli.run.membership import membership
 from callboard.cli.run.occupants import confirm_replacement
 from callboard.cli.run.ready_file import ready_file
@@ -76,6 +77,7 @@ def subscriber(
     on_invalidate: Annotated[str | None, typer.Option(metavar="MODULE:FUNCTION", help=INVALIDATE_HELP)] = None,
     standby: Annotated[bool, typer.Option("--standby", help="Wait while another process holds the name.")] = False,
     ready_file: Annotated[Path | None, typer.Option(metavar="FILE", help="Exists while it may serve.")] = None,
+    listen: Listen = None,
     from_archive: FromArchive = False,
     once: Annotated[bool, typer.Option("--until-caught-up", help="Exit when all is imported, or cannot be.")] = False,
     member: Member = None,
@@ -103,6 +105,7 @@ def subscriber(
             yes=yes,
             create=create,
             ready_path=ready_file,
+            address=checked_address(listen),
             once=once,
             archive=archive,
         )
@@ -131,6 +134,7 @@ async def _run(
     yes: bool,
     create: bool,
     ready_path: Path | None,
+    address: Address,
     once: bool,
     archive: str,
 ) -> None:
@@ -147,7 +151,7 @@ async def _run(
             line = structlog.get_logger().bind(subscriber=name)
 
             async def serve() -> None:
-                async with edge, ready_file(edge, ready_path):
+                async with endpoints(board, address, edge), edge, ready_file(edge, ready_path):
                     line.info("subscriber.started", log=place(loaded.config.log), into=place(settings.into))
                     await (until_caught_up(board, edge, settings.max_retries) if once else edge.ended())
 

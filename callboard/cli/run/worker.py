@@ -2,7 +2,6 @@
 
 import asyncio
 from collections.abc import Callable, Mapping
-from contextlib import nullcontext
 from typing import Annotated, Any
 
 import structlog
@@ -10,9 +9,9 @@ import typer
 
 from callboard.board.connect.functions.imported import imported
 from callboard.cli.board import configure_service_logging, open_board, place
-from callboard.cli.options import BoardOptions, Create, Member, MetricsPort
+from callboard.cli.options import BoardOptions, Create, Listen, Member
+from callboard.cli.run.endpoints import Address, checked_address, endpoints
 from callboard.cli.run.service import stop_signals
-from callboard.cli.status.metrics import metrics_server
 from callboard.config import Loaded, Value
 from callboard.errors import ConfigError
 
@@ -28,7 +27,7 @@ def worker(
         float | None, typer.Option(metavar="SECONDS", min=0, help="How long the end waits for jobs that run.")
     ] = None,
     deny: Annotated[list[str] | None, typer.Option(metavar="TOPIC", help="Do not run this; repeat it.")] = None,
-    metrics_port: MetricsPort = 0,
+    listen: Listen = None,
     member: Member = None,
     create: Create = False,
 ) -> None:
@@ -38,20 +37,21 @@ def worker(
         Value(("worker", "slots"), slots, "--slots"), Value(("worker", "drain_s"), drain, "--drain"),
         Value(("worker", "deny"), tuple(deny) if deny else None, "--deny"),
     )  # fmt: skip
+    address = checked_address(listen)
     where = loaded.config.worker.jobs
     if not where:
         raise ConfigError("there is nothing to run; name a JobRegistry as MODULE:NAME, or by jobs in [worker]")
     functions = imported(where, loaded.base, "the jobs at")
     if not isinstance(functions, Mapping):
         raise ConfigError(f"{where} is {functions!r:.80}; name a JobRegistry, or a dict of functions by topic")
-    asyncio.run(_run(options, loaded, functions, metrics_port, create=create))
+    asyncio.run(_run(options, loaded, functions, address, create=create))
 
 
 async def _run(
     options: BoardOptions,
     loaded: Loaded,
     functions: Mapping[str, Callable[..., Any]],
-    metrics_port: int,
+    address: Address,
     *,
     create: bool,
 ) -> None:
@@ -61,9 +61,8 @@ async def _run(
     with stop_signals() as stop:
         async with open_board(loaded, create=create, configure=configure) as board:
             line = structlog.get_logger()
-            figures = metrics_server(board, metrics_port) if metrics_port else nullcontext()
             worker = board.jobs.worker(functions, slots=its.slots, drain_s=its.drain_s, deny=its.deny, **section)
-            async with figures, worker:
+            async with endpoints(board, address, worker), worker:
                 line.info("worker.started", log=place(loaded.config.log), topics=tuple(functions), slots=its.slots)
                 await stop.wait()
             line.info("worker.stopped")

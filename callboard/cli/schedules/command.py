@@ -6,13 +6,14 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from callboard.board.jobs.schedules.scheduling import no_schedule
+from callboard.board.jobs.wording import on_clocks, rule_words
 from callboard.cli.board import on_board
 from callboard.cli.commanding import Author, Reason
 from callboard.cli.jobs.add import payload_value
 from callboard.cli.jobs.options import Lane, Payload, Priority, Retries, Timeout, Title, Topic, Unique, UniqueFor
-from callboard.cli.jobs.shown import job_data, job_line
+from callboard.cli.jobs.shown import job_line
 from callboard.cli.options import BoardOptions, Json
-from callboard.cli.schedules.listing import ScheduleName, local, rule_words, schedule_data
+from callboard.cli.schedules.listing import ScheduleName
 from callboard.cli.terminal.output import show_result
 from callboard.errors import RequestRefused
 
@@ -54,8 +55,8 @@ def set_schedule(
         priority=priority, lane=lane, unique=unique, unique_s=unique_for, retries=retries, timeout_s=timeout,
         title=title,
     ))  # fmt: skip
-    then = "suspended" if its.suspended else f"next at {local(its.next_ms, its.zone)}" if its.next_ms else "had it"
-    show_result(schedule_data(its), f"schedule {name}, {rule_words(its)}: {then}", json=json)
+    then = "suspended" if its.suspended else f"next at {on_clocks(its.next_ms, its.zone)}" if its.next_ms else "had it"
+    show_result(its, f"schedule {name}, {rule_words(its)}: {then}", json=json)
 
 
 def _time(text: str | None) -> datetime | None:
@@ -68,7 +69,7 @@ def _time(text: str | None) -> datetime | None:
 def run(options: BoardOptions, name: ScheduleName, json: Json = False) -> None:
     """Add a job of a schedule now; its ticks stay as they are."""
     job = on_board(options, lambda board: board.jobs.run_schedule(name))
-    show_result(job_data(job), job_line(job), json=json)
+    show_result(job, job_line(job), json=json)
 
 
 def suspend(

@@ -1,16 +1,13 @@
 """``callboard schedules list`` and ``next``: show schedules and their ticks."""
 
 from collections.abc import Iterable
-from dataclasses import asdict
-from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from callboard.actors.jobs.schedules.ticks import zone_of
 from callboard.board.jobs.schedules.schedule_state import ScheduleState
+from callboard.board.jobs.wording import on_clocks, rule_words
 from callboard.cli.board import on_board
-from callboard.cli.jobs.shown import plain
 from callboard.cli.options import BoardOptions, Json
 from callboard.cli.terminal.output import show_list, show_result
 
@@ -28,34 +25,13 @@ def list_schedules(
     """List the schedules by name; runs without a name."""
     found = on_board(options, lambda board: board.jobs.schedules(topic))
     none = "no such schedule" if topic else "no schedule is set"
-    show_list(found, ("NAME", "RULE", "NEXT", "LAST", "TOPIC", "STATE"), _row, none=none, json=json, data=schedule_data)
+    show_list(found, ("NAME", "RULE", "NEXT", "LAST", "TOPIC", "STATE"), _row, none=none, json=json)
 
 
 def _row(its: ScheduleState) -> Iterable[str]:
     state = its.problem or ("suspended" if its.suspended else "")
-    return its.name, rule_words(its), local(its.next_ms, its.zone), local(its.last_ms, its.zone), its.job.topic, state
-
-
-def rule_words(its: ScheduleState) -> str:
-    """When its ticks are."""
-    if its.at_ms:
-        return "once"
-    return f"every {its.every_s:g} s" if its.every_s else f"{'; '.join(its.cron)} ({its.zone})"
-
-
-def local(ms: int, zone: str) -> str:
-    """The time on clocks in the zone, or in UTC if that is unknown here; nothing for 0."""
-    try:
-        there = zone_of(zone)
-    except ValueError:
-        there = UTC
-    return datetime.fromtimestamp(ms / 1000, there).isoformat(" ", "seconds") if ms else ""
-
-
-def schedule_data(its: ScheduleState) -> dict[str, Any]:
-    """The schedule as JSON."""
-    data = asdict(its)
-    return data | {"job": plain(data["job"])}
+    ticks = (on_clocks(ms, its.zone) for ms in (its.next_ms, its.last_ms))
+    return its.name, rule_words(its), *ticks, its.job.topic, state
 
 
 def next_ticks(
@@ -70,5 +46,5 @@ def next_ticks(
         return await board.jobs.next_ticks(name, limit), {each.name: each.zone for each in await board.jobs.schedules()}
 
     ticks, zones = on_board(options, work)
-    lines = [local(each, zones.get(name, "UTC")) for each in ticks] or [f"{name} is suspended"]
+    lines = [on_clocks(each, zones.get(name, "UTC")) for each in ticks] or [f"{name} is suspended"]
     show_result(ticks, *lines, json=json)

@@ -5,7 +5,7 @@ import platform
 import sqlite3
 import time
 from collections.abc import Iterator
-from dataclasses import asdict, astuple, dataclass, field
+from dataclasses import astuple, dataclass, field
 from importlib.metadata import version
 from shlex import quote
 from typing import TYPE_CHECKING, Annotated, Any
@@ -17,6 +17,7 @@ from callboard.backends.examination import Finding, Level, advice, problem_of
 from callboard.board.care.checkup import Checkup, examine_backends
 from callboard.board.care.fleet_checkup import TopicView, examine_fleet, examine_topics
 from callboard.board.entities.health.checkup import examine_folds
+from callboard.board.envelope import fields_of
 from callboard.board.events.listeners import examine_listeners
 from callboard.board.jobs.health.checkup import examine_jobs
 from callboard.board.jobs.outbox.checkup import examine_outbox
@@ -26,7 +27,7 @@ from callboard.cli.board import board_settings, open_board, place
 from callboard.cli.options import BoardOptions, Json
 from callboard.cli.terminal.exit_codes import FOUND
 from callboard.cli.terminal.log_setup import log_quietly
-from callboard.cli.terminal.output import show, show_drawn, show_json, show_table, text
+from callboard.cli.terminal.output import show, show_drawn, show_json, show_table, tell, text
 from callboard.config import Loaded
 from callboard.errors import CallboardError
 
@@ -65,6 +66,9 @@ def doctor(
     report = asyncio.run(examine(loaded))
     if json:
         show_json(_plain(report))
+        for about, finding in report.rows():
+            if finding.level is not Level.OK:
+                tell(finding.level, f"{about}: {finding.what}; {finding.fix}")
     else:
         _show(report, every=every)
     if not report.checkup.is_well():
@@ -144,9 +148,9 @@ def _repositories(config: "Config") -> dict[str, str]:
 
 
 def _plain(report: Report) -> dict[str, Any]:
-    data = asdict(report)
+    data: dict[str, Any] = fields_of(report)
     data.pop("checkup")
-    return data | {"findings": [{"about": about, **asdict(finding)} for about, finding in report.rows()]}
+    return data | {"findings": [{"about": about, **fields_of(finding)} for about, finding in report.rows()]}
 
 
 def _show(report: Report, *, every: bool) -> None:

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from callboard.board.page import Page
-from callboard.board.views import FailedPackage, to_data
+from callboard.board.views import FailedPackage
 from callboard.cli.board import on_board
 from callboard.cli.options import After, BoardOptions, Json, Limit, PublisherName
 from callboard.cli.terminal.output import show, show_json, show_rest, show_table, text
@@ -25,7 +25,7 @@ def errors(
     """Show the packages that subscribers gave up, quarantined or could not finish, why, and what can be done."""
     view = on_board(options, lambda board: board.errors(subscriber, publisher, cursor=after, limit=limit))
     if json:
-        show_json(to_data(view))
+        show_json(view)
         return
     show(f"{count(view.size, 'package')} in error queues" if view.size else "no package is in an error queue")
     if view.items:

@@ -3,7 +3,6 @@
 import time
 from collections import deque
 from collections.abc import Iterable
-from dataclasses import asdict
 from functools import partial
 from typing import TYPE_CHECKING, Annotated
 
@@ -14,7 +13,7 @@ from callboard.board.read.known_names import demand_publisher
 from callboard.board.views import shortened
 from callboard.cli.board import on_board
 from callboard.cli.options import BoardOptions, Json, Limit, PublisherName
-from callboard.cli.terminal.output import say, show_list, show_result
+from callboard.cli.terminal.output import say, show_list, show_next
 from callboard.errors import ConfigError, RequestRefused
 from callboard.messages.distribution.package_event import KINDS
 from callboard.units import age
@@ -53,7 +52,7 @@ async def _show(
         except RequestRefused as error:
             say(f"{error}; waiting for it")
         async for event in board.events(publisher, kinds, after):
-            show_result(asdict(event), " ".join(_row(event)), json=json, indent=None)
+            show_next(event, " ".join(_row(event)), json=json)
         return
     found = deque[BoardEvent](maxlen=limit)
     async for event in board.events(publisher, kinds, after, follow=False):

@@ -1,7 +1,6 @@
 """``callboard explain``: explains the state of a path at a subscriber."""
 
 import time
-from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -29,7 +28,7 @@ def explain(
 
     found = on_board(options, work)
     if json:
-        show_json(asdict(found))
+        show_json(found)
         return
     if found.brought is not None:
         show(_line(found.brought))

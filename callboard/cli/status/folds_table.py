@@ -34,15 +34,8 @@ def folds_table(rows: Iterable[FoldReport]) -> "Table":
                 str(each.held or ""),
                 str(each.active or ""),
                 age(each.seen_s),
-                text(_wrong(each), style="red" if each.needs else ""),
+                text(clipped(each.wrong, TEXT_CHARS_MAX), style="red" if each.needs else ""),
             )
             for each in rows
         ),
     )
-
-
-def _wrong(its: FoldReport) -> str:
-    refused = f"{its.refused} refused" if its.refused else ""
-    unreadable = f"{its.unreadable} unreadable" if its.unreadable else ""
-    said = (its.problem, unreadable, refused, *its.troubles[:1])
-    return clipped("; ".join(filter(None, said)), TEXT_CHARS_MAX)

@@ -1,7 +1,6 @@
 """``callboard publisher-log``: shows what subscribers reported about a publisher's packages."""
 
 import time
-from dataclasses import asdict
 from typing import Annotated
 
 import typer
@@ -23,7 +22,7 @@ def publisher_log(
     publisher = name or options.load().config.publisher.name
     lines = on_board(options, lambda board: board.publisher(publisher).log(limit))
     if json:
-        show_json([asdict(line) for line in lines])
+        show_json(lines)
     elif not lines:
         show(f"nothing was reported about packages of {publisher!r}")
     elif details:

@@ -4,8 +4,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from callboard.board.envelope import fields_of
 from callboard.board.read.status.cohort import Cohort
-from callboard.board.views import CohortQueue, PublisherStatus, QueueView, shortened, to_data
+from callboard.board.views import CohortQueue, PublisherStatus, QueueView, shortened
 from callboard.cli.board import on_board
 from callboard.cli.options import After, BoardOptions, Json, Limit, PublisherName
 from callboard.cli.terminal.output import show, show_json, show_rest, show_table
@@ -39,7 +40,7 @@ def queue(
 
     slowest, view = on_board(options, work)
     if json:
-        show_json(to_data(view) | ({"cohort": to_data(slowest)} if slowest else {}))
+        show_json(fields_of(view) | {"cohort": slowest} if slowest else view)
         return
     if slowest:
         show(f"{slowest.name}, {slowest.publisher}: the slowest of {slowest.members} is {slowest.straggler}")

@@ -2,18 +2,18 @@
 
 import asyncio
 import sys
-from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from callboard.board.entities.health.fold_report import FoldReport
+from callboard.board.envelope import fields_of
 from callboard.board.read.status.retention_forecast import RetentionForecast
-from callboard.board.views import BoardStatus, to_data
+from callboard.board.read.status.selection import Selection, Sort
+from callboard.board.views import BoardStatus
 from callboard.cli.board import on_board
 from callboard.cli.log.retention import retention_forecasts, warn
 from callboard.cli.options import BoardOptions, Json
-from callboard.cli.status.status_selection import Selection, Sort, totals
 from callboard.cli.terminal.output import say, show_drawn, show_json
 from callboard.errors import ConfigError
 
@@ -65,10 +65,7 @@ def status(
         return
     view, left, folds = on_board(options, look)
     if json:
-        shown = replace(view, subscribers=selection.of(view.subscribers))
-        counted = {"totals": totals(view.subscribers), "retention_forecast": [asdict(each) for each in left]}
-        counted["folds"] = [asdict(each) for each in folds]
-        show_json(to_data(shown) | counted)
+        show_json(fields_of(selection.status(view)) | {"retention_forecast": left, "folds": folds})
         return
     show_drawn(Screen(view, left, selection, folds))
     if view.problem:

@@ -12,6 +12,7 @@ from rich.text import Text
 
 from callboard.board.entities.health.fold_report import FoldReport
 from callboard.board.read.status.retention_forecast import RetentionForecast
+from callboard.board.read.status.selection import Selection, totals
 from callboard.board.views import (
     BoardStatus,
     CohortQueue,
@@ -22,7 +23,6 @@ from callboard.board.views import (
     shown_state,
 )
 from callboard.cli.status.folds_table import folds_table
-from callboard.cli.status.status_selection import Selection, totals
 from callboard.cli.terminal.output import state_text, table, text
 from callboard.escaping import escaped
 from callboard.units import age, count, size
@@ -73,7 +73,9 @@ class Screen:
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         """Draw it for a console of this size."""
         self._columns = NARROW_COLUMNS if options.max_width < NARROW else ()
-        totals = [_totals(self._view.subscribers)] if self._view.subscribers else []
+        totals = [totals_line(self._view.subscribers)] if self._view.subscribers else []
+        if self._fit and self._view.problem:  # else the command says so on standard error
+            totals = [text(f"problem: {self._view.problem}", style="bold red"), *totals]
         stories = [self._story(row) for row in self._rows if row.troubles or row.name in self._soon]
         cohorts: list[RenderableType] = [text(), _publishers(self._publishers)] if self._publishers else []
         cohorts += [text(), folds_table(self._folds)] if self._folds else []
@@ -142,7 +144,7 @@ class Screen:
         return Group(text(), _heading(row), shown)
 
 
-def _totals(rows: Iterable[SubscriberStatus]) -> Text:
+def totals_line(rows: Iterable[SubscriberStatus]) -> Text:
     """One line: the number that need intervention, then the number in each state."""
     found = totals(rows)
     head, needing = count(found.pop("subscribers"), "subscriber"), found.pop("needs")
@@ -152,10 +154,10 @@ def _totals(rows: Iterable[SubscriberStatus]) -> Text:
 
 def _subscribers(rows: Iterable[SubscriberStatus], columns: Sequence[int] = ()) -> Table:
     shown = columns or range(len(COLUMNS))
-    return table((COLUMNS[at] for at in shown), ([_cells(row)[at] for at in shown] for row in rows))
+    return table((COLUMNS[at] for at in shown), ([subscriber_row(row)[at] for at in shown] for row in rows))
 
 
-def _cells(row: SubscriberStatus) -> tuple[str | Text, ...]:
+def subscriber_row(row: SubscriberStatus) -> tuple[str | Text, ...]:
     """The values of its columns."""
     return (
         row.name,

@@ -4,18 +4,12 @@ from typing import Annotated
 
 import typer
 
-from callboard.board.views import CommandResult, to_data
+from callboard.board.command.wording import told
+from callboard.board.views import CommandResult
 from callboard.cli.board import Work
 from callboard.cli.commanding import Said, commanding
 from callboard.cli.terminal.exit_codes import FOUND, USAGE
 from callboard.cli.terminal.output import say, show, show_json
-from callboard.units import count
-
-DONE = {
-    "clear": "skipped", "retry": "retries", "skip": "skipped", "pause": "is paused", "resume": "has resumed",
-    "throttle": "has the new limit",
-}  # fmt: skip
-"""What a subscriber has done, for people. The result of ``verify`` is shown by its own command."""
 
 Name = Annotated[str, typer.Argument(metavar="NAME", help="The subscriber.")]
 Force = Annotated[bool, typer.Option("--force", help="Accept an unknown name: it applies when that first starts.")]
@@ -27,24 +21,18 @@ def report(done: CommandResult | tuple[CommandResult, ...], *, json: bool) -> No
     """Show the results of one or many commands; the exit code is that of the worst."""
     results = done if isinstance(done, tuple) else (done,)
     if json:
-        show_json([to_data(result) for result in results] if isinstance(done, tuple) else to_data(done))
+        show_json(done)
     for result in results:
-        if result.accepted and not json:
-            show(_done(result))
-        elif not result.accepted:
-            say(f"refused by {result.subscriber}: {result.reason}" if result.accepted is False else result.reason)
+        if not result.accepted:
+            say(told(result))
+        elif not json:
+            show(told(result))
     if not results and not json:
         show("no editable subscriber has anything queued")
     if any(result.accepted is False for result in results):
         raise typer.Exit(USAGE)
     if any(result.accepted is None for result in results):
         raise typer.Exit(FOUND)
-
-
-def _done(result: CommandResult) -> str:
-    packages = f" {count(result.packages, 'package')}" if result.command in ("clear", "skip", "retry") else ""
-    reason = f" ({result.reason})" if result.reason else ""
-    return f"{result.subscriber} {DONE[result.command]}{packages}{reason}"
 
 
 @commanding(report)

@@ -1,6 +1,5 @@
 """``callboard reset``: sets the position of a stopped subscriber."""
 
-from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -37,4 +36,4 @@ def reset(
     done = on_board(options, work)
     goes_on = "where its settings say it starts" if done.next_offset < 0 else f"offset {done.next_offset}"
     line = f"{done.subscriber} was at offset {done.before}, and continues at {goes_on}"
-    show_result(asdict(done), line, json=json)
+    show_result(done, line, json=json)

@@ -2,7 +2,6 @@
 
 import asyncio
 import time
-from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -42,7 +41,7 @@ def seed(
 
     seeded = on_board(options, work)
     line = f"{place(into)} holds what {seeded.origin} has up to offset {seeded.offset}; run subscriber {name} on it"
-    show_result(asdict(seeded), line, json=json)
+    show_result(seeded, line, json=json)
 
 
 def snapshot(
@@ -56,4 +55,4 @@ def snapshot(
     repository = config.for_subscriber(what).into if what in config.subscribers else what
     taken = asyncio.run(take_snapshot(repository, to.absolute(), Path.cwd(), time.time_ns()))
     line = f"{to} holds what {taken.origin} has up to offset {taken.offset}, {size(taken.length)}"
-    show_result(asdict(taken), line, json=json)
+    show_result(taken, line, json=json)

@@ -1,6 +1,5 @@
 """``callboard verify`` and ``callboard repair``: check a subscriber's content against the log, and repair it."""
 
-from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -28,7 +27,7 @@ def verify(
     """Compare a subscriber's content with what the log says it should be; exit with 1 if it differs."""
     found = on_board(options, lambda board: board.verify(subscriber, *(paths or ()), timeout_s=wait))
     if json:
-        show_json(asdict(found))
+        show_json(found)
     else:
         _show(found)
     if found.differences:
@@ -55,7 +54,7 @@ def repair(
 
     found, repaired = on_board(options, work)
     if json:
-        show_json([asdict(each) for each in repaired])
+        show_json(repaired)
         return
     if not repaired:
         _show(found)

@@ -9,6 +9,7 @@ from typing import Any, TextIO, cast
 
 from callboard.escaping import escaped
 from callboard.logger import Logger
+from callboard.telemetry import add_trace_ids
 
 
 class _StandardError:
@@ -41,6 +42,7 @@ def configure_logging(level: str = "info", form: str = "auto") -> None:
     terminal = sys.stderr.isatty()
     processors: list[Any] = [
         structlog.contextvars.merge_contextvars,
+        add_trace_ids,
         structlog.processors.add_log_level,
         structlog.processors.TimeStamper(fmt="iso", utc=True),
     ]

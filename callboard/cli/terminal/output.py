@@ -2,12 +2,11 @@
 ``escaped``. Tables wrap on a terminal; elsewhere each row is one line of any length.
 """
 
-import json
 import sys
 from collections.abc import Callable, Collection, Iterable
-from dataclasses import asdict
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from callboard.cli.terminal.document import OPEN, Document, print_json
 from callboard.escaping import escaped
 
 if TYPE_CHECKING:  # slow to import, and not needed for help, completion, or JSON
@@ -38,11 +37,14 @@ STYLES = {
 """The colours of states; without colours (no terminal, NO_COLOR), the words suffice."""
 
 
-def show_json(data: Any, *, indent: int | None = 2) -> None:
-    """Print one JSON document, also escaping control characters that JSON allows, such as U+009B."""
-    utf8 = (sys.stdout.encoding or "").lower().replace("-", "") == "utf8"
-    document = json.dumps(data, indent=indent, ensure_ascii=not utf8)
-    _write("\n".join(map(escaped, document.split("\n"))))
+def show_json(data: Any) -> None:
+    """Show views, or what is made of them, to a program: when the command ends, in the envelope."""
+    OPEN.get().show(data)
+
+
+def tell(code: str, line: str) -> None:
+    """Tell a program something beside the data."""
+    OPEN.get().tell(code, line)
 
 
 def show(*lines: str) -> None:
@@ -50,10 +52,18 @@ def show(*lines: str) -> None:
     _write("\n".join(map(escaped, lines)))
 
 
-def show_result(data: Any, *lines: str, json: bool, indent: int | None = 2) -> None:
-    """Print a result: the data as JSON, if that is asked for, or else the lines."""
+def show_result(data: Any, *lines: str, json: bool) -> None:
+    """Show a result: the data as JSON, if that is asked for, or else the lines."""
     if json:
-        show_json(data, indent=indent)
+        show_json(data)
+    elif lines:
+        show(*lines)
+
+
+def show_next(data: Any, *lines: str, json: bool) -> None:
+    """Print the next result of a stream at once: as a line of JSON, without an envelope, or else the lines."""
+    if json:
+        print_json(data)
     elif lines:
         show(*lines)
 
@@ -65,11 +75,10 @@ def show_list(
     *,
     json: bool,
     none: str = "nothing",
-    data: Callable[[Any], Any] = asdict,
 ) -> None:
-    """Print what was found: as JSON, if that is asked for, or as a table with a row for each, or that there is none."""
+    """Show what was found: as JSON, if that is asked for, or as a table with a row for each, or that there is none."""
     if json:
-        show_json([data(each) for each in found])
+        show_json(tuple(found))
     elif found:
         show_table(columns, map(row, found))
     else:
@@ -77,7 +86,8 @@ def show_list(
 
 
 def say(*lines: str) -> None:
-    """Print a message for people to standard error."""
+    """Print a message for people to standard error; a program finds it in the envelope."""
+    OPEN.get(Document()).tell("note", *lines)
     sys.stderr.write("".join(f"{escaped(line)}\n" for line in lines))
     sys.stderr.flush()
 

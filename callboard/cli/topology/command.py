@@ -1,11 +1,11 @@
 """``callboard topology drain``, ``evict``, ``transfer``, ``freeze`` and ``configure``: commands to the cluster."""
 
-from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated, Literal, cast
 
 import typer
 
 from callboard.board.topology.commands import ClusterCommandResult
+from callboard.board.topology.telling import told
 from callboard.board.topology.topology import ClusterSettingsChange
 from callboard.cli.board import Work
 from callboard.cli.commanding import Said, commanding
@@ -26,15 +26,12 @@ Sent = Work[ClusterCommandResult]
 def report(result: ClusterCommandResult, *, json: bool) -> None:
     """Show what became of a command; the exit code tells it, too."""
     if json:
-        show_json(asdict(result))
+        show_json(result)
     elif result.accepted:
-        show(f"done at offset {result.offset}: {result.command}; view {result.epoch}, leader {result.leader or 'none'}")
-    if result.accepted is None:
-        say(result.detail)
-        raise typer.Exit(FOUND)
+        show(told(result))
     if not result.accepted:
-        say(f"refused: {result.detail}; look at `callboard topology`, and repeat the command if it is still right")
-        raise typer.Exit(USAGE)
+        say(told(result))
+        raise typer.Exit(FOUND if result.accepted is None else USAGE)
 
 
 @commanding(report)

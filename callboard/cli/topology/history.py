@@ -1,17 +1,15 @@
 """``callboard topology history`` and ``watch``: show the changes of the cluster."""
 
 import time
-from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from callboard.board.topology.changes import ClusterChange
-from callboard.board.views import to_data
+from callboard.board.topology.telling import summary
 from callboard.cli.board import on_board
 from callboard.cli.options import After, BoardOptions, Json, Limit
-from callboard.cli.terminal.output import say, show, show_json, show_rest, show_result, show_table
-from callboard.cli.topology.show import summary
+from callboard.cli.terminal.output import say, show, show_json, show_next, show_rest, show_table
 from callboard.units import age, count
 
 if TYPE_CHECKING:
@@ -22,7 +20,7 @@ def history(options: BoardOptions, after: After = "", limit: Limit = 20, json: J
     """Show the newest changes: who joined, left or was evicted and why, leaders, commands."""
     found = on_board(options, lambda board: board.topology.history(cursor=after, limit=limit))
     if json:
-        show_json(to_data(found))
+        show_json(found)
         return
     if found.items:
         show_table(("<OFFSET>", "AGE", "<VIEW>", "LEADER", "<MEMBERS>", "CHANGE"), map(_row, found.items))
@@ -48,7 +46,7 @@ def watch(
             say(f"offset {after} is beyond the newest record, which is at {end - 1}: waits for what comes after it")
         async for change in board.topology.watch(after):
             line = f"{change.offset} {_ago(change)} {change.what}"
-            show_result(asdict(change), line, json=json, indent=None)
+            show_next(change, line, json=json)
 
     on_board(options, work, endless=True)
 

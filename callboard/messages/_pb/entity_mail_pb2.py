@@ -26,7 +26,7 @@ _sym_db = _symbol_database.Default()
 from callboard.messages._pb import entities_pb2 as callboard_dot_messages_dot_proto_dot_entities__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n*callboard/messages/proto/entity_mail.proto\x12\x0c\x63\x61llboard.v1\x1a\'callboard/messages/proto/entities.proto\"\xc8\x01\n\rEntityCommand\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\x12\n\ncommand_id\x18\x02 \x01(\t\x12,\n\x07\x63ommand\x18\x03 \x01(\x0b\x32\x1b.callboard.v1.DeclaredEvent\x12\x13\n\x07version\x18\x04 \x01(\x03:\x02-1\x12+\n\x06\x65vents\x18\x05 \x03(\x0b\x32\x1b.callboard.v1.DeclaredEvent\x12\x10\n\x08is_final\x18\x06 \x01(\x08\x12\x14\n\x08searched\x18\x07 \x01(\x03:\x02-1\"\xa3\x01\n\rEntityOutcome\x12\x0f\n\x07version\x18\x01 \x01(\x03\x12\x12\n\x06offset\x18\x02 \x01(\x03:\x02-1\x12+\n\x06\x65vents\x18\x03 \x03(\x0b\x32\x1b.callboard.v1.DeclaredEvent\x12\x10\n\x08repeated\x18\x04 \x01(\x08\x12\x0f\n\x07problem\x18\x05 \x01(\t\x12\x0c\n\x04\x63ode\x18\x06 \x01(\t\x12\x0f\n\x07refused\x18\x07 \x01(\x08\"?\n\x0e\x45ntityOutcomes\x12-\n\x08outcomes\x18\x01 \x03(\x0b\x32\x1b.callboard.v1.EntityOutcome\"?\n\x0e\x45ntityCommands\x12-\n\x08\x63ommands\x18\x01 \x03(\x0b\x32\x1b.callboard.v1.EntityCommand\"}\n\x0b\x45ntityState\x12*\n\x05state\x18\x01 \x01(\x0b\x32\x1b.callboard.v1.DeclaredEvent\x12\x0f\n\x07version\x18\x02 \x01(\x03\x12\x12\n\x06offset\x18\x03 \x01(\x03:\x02-1\x12\x0f\n\x07problem\x18\x04 \x01(\t\x12\x0c\n\x04\x63ode\x18\x05 \x01(\t\"-\n\x0b\x45ntityQuery\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\x11\n\x05\x61\x66ter\x18\x02 \x01(\x03:\x02-1\"\xbc\x01\n\tFoldState\x12\'\n\x06places\x18\x01 \x03(\x0b\x32\x17.callboard.v1.FoldPlace\x12\x0f\n\x07problem\x18\x02 \x01(\t\x12\x0f\n\x07standby\x18\x03 \x01(\x08\x12\x0f\n\x07is_live\x18\x04 \x01(\x08\x12\x0c\n\x04held\x18\x05 \x01(\x03\x12\x12\n\nunreadable\x18\x06 \x01(\x03\x12\x0e\n\x06\x61\x63tive\x18\x07 \x01(\x03\x12\x10\n\x08troubles\x18\x08 \x03(\t\x12\x0f\n\x07refused\x18\t \x01(\x03\"-\n\tFoldQuery\x12\r\n\x05topic\x18\x01 \x01(\t\x12\x11\n\x05\x61\x66ter\x18\x02 \x01(\x03:\x02-1\"\r\n\x0b\x46oldRebuild')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n*callboard/messages/proto/entity_mail.proto\x12\x0c\x63\x61llboard.v1\x1a\'callboard/messages/proto/entities.proto\"\xdd\x01\n\rEntityCommand\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\x12\n\ncommand_id\x18\x02 \x01(\t\x12,\n\x07\x63ommand\x18\x03 \x01(\x0b\x32\x1b.callboard.v1.DeclaredEvent\x12\x13\n\x07version\x18\x04 \x01(\x03:\x02-1\x12+\n\x06\x65vents\x18\x05 \x03(\x0b\x32\x1b.callboard.v1.DeclaredEvent\x12\x10\n\x08is_final\x18\x06 \x01(\x08\x12\x14\n\x08searched\x18\x07 \x01(\x03:\x02-1\x12\x13\n\x0btraceparent\x18\x08 \x01(\t\"\xa3\x01\n\rEntityOutcome\x12\x0f\n\x07version\x18\x01 \x01(\x03\x12\x12\n\x06offset\x18\x02 \x01(\x03:\x02-1\x12+\n\x06\x65vents\x18\x03 \x03(\x0b\x32\x1b.callboard.v1.DeclaredEvent\x12\x10\n\x08repeated\x18\x04 \x01(\x08\x12\x0f\n\x07problem\x18\x05 \x01(\t\x12\x0c\n\x04\x63ode\x18\x06 \x01(\t\x12\x0f\n\x07refused\x18\x07 \x01(\x08\"?\n\x0e\x45ntityOutcomes\x12-\n\x08outcomes\x18\x01 \x03(\x0b\x32\x1b.callboard.v1.EntityOutcome\"?\n\x0e\x45ntityCommands\x12-\n\x08\x63ommands\x18\x01 \x03(\x0b\x32\x1b.callboard.v1.EntityCommand\"}\n\x0b\x45ntityState\x12*\n\x05state\x18\x01 \x01(\x0b\x32\x1b.callboard.v1.DeclaredEvent\x12\x0f\n\x07version\x18\x02 \x01(\x03\x12\x12\n\x06offset\x18\x03 \x01(\x03:\x02-1\x12\x0f\n\x07problem\x18\x04 \x01(\t\x12\x0c\n\x04\x63ode\x18\x05 \x01(\t\"-\n\x0b\x45ntityQuery\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\x11\n\x05\x61\x66ter\x18\x02 \x01(\x03:\x02-1\"\xbc\x01\n\tFoldState\x12\'\n\x06places\x18\x01 \x03(\x0b\x32\x17.callboard.v1.FoldPlace\x12\x0f\n\x07problem\x18\x02 \x01(\t\x12\x0f\n\x07standby\x18\x03 \x01(\x08\x12\x0f\n\x07is_live\x18\x04 \x01(\x08\x12\x0c\n\x04held\x18\x05 \x01(\x03\x12\x12\n\nunreadable\x18\x06 \x01(\x03\x12\x0e\n\x06\x61\x63tive\x18\x07 \x01(\x03\x12\x10\n\x08troubles\x18\x08 \x03(\t\x12\x0f\n\x07refused\x18\t \x01(\x03\"-\n\tFoldQuery\x12\r\n\x05topic\x18\x01 \x01(\t\x12\x11\n\x05\x61\x66ter\x18\x02 \x01(\x03:\x02-1\"\r\n\x0b\x46oldRebuild')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -34,21 +34,21 @@ _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'callboard.messages._pb.enti
 if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
   _globals['_ENTITYCOMMAND']._serialized_start=102
-  _globals['_ENTITYCOMMAND']._serialized_end=302
-  _globals['_ENTITYOUTCOME']._serialized_start=305
-  _globals['_ENTITYOUTCOME']._serialized_end=468
-  _globals['_ENTITYOUTCOMES']._serialized_start=470
-  _globals['_ENTITYOUTCOMES']._serialized_end=533
-  _globals['_ENTITYCOMMANDS']._serialized_start=535
-  _globals['_ENTITYCOMMANDS']._serialized_end=598
-  _globals['_ENTITYSTATE']._serialized_start=600
-  _globals['_ENTITYSTATE']._serialized_end=725
-  _globals['_ENTITYQUERY']._serialized_start=727
-  _globals['_ENTITYQUERY']._serialized_end=772
-  _globals['_FOLDSTATE']._serialized_start=775
-  _globals['_FOLDSTATE']._serialized_end=963
-  _globals['_FOLDQUERY']._serialized_start=965
-  _globals['_FOLDQUERY']._serialized_end=1010
-  _globals['_FOLDREBUILD']._serialized_start=1012
-  _globals['_FOLDREBUILD']._serialized_end=1025
+  _globals['_ENTITYCOMMAND']._serialized_end=323
+  _globals['_ENTITYOUTCOME']._serialized_start=326
+  _globals['_ENTITYOUTCOME']._serialized_end=489
+  _globals['_ENTITYOUTCOMES']._serialized_start=491
+  _globals['_ENTITYOUTCOMES']._serialized_end=554
+  _globals['_ENTITYCOMMANDS']._serialized_start=556
+  _globals['_ENTITYCOMMANDS']._serialized_end=619
+  _globals['_ENTITYSTATE']._serialized_start=621
+  _globals['_ENTITYSTATE']._serialized_end=746
+  _globals['_ENTITYQUERY']._serialized_start=748
+  _globals['_ENTITYQUERY']._serialized_end=793
+  _globals['_FOLDSTATE']._serialized_start=796
+  _globals['_FOLDSTATE']._serialized_end=984
+  _globals['_FOLDQUERY']._serialized_start=986
+  _globals['_FOLDQUERY']._serialized_end=1031
+  _globals['_FOLDREBUILD']._serialized_start=1033
+  _globals['_FOLDREBUILD']._serialized_end=1046
 # @@protoc_insertion_point(module_scope)

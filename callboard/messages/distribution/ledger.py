@@ -54,7 +54,7 @@ class HookDue(Event):
     """A package whose content is imported and whose post-import hook has not succeeded yet.
 
     ``attempts`` is stored before each call, so that a hook that kills its process is counted too. ``told`` means that
-    it was given up before, and that this was reported to the publisher.
+    it was given up before, and that this was reported to the publisher. ``traceparent`` is the span of the import.
     """
 
     offset: int
@@ -71,6 +71,7 @@ class HookDue(Event):
     removed: tuple[str, ...] = ()
     changed: int = 0
     changes_ref: str = ""
+    traceparent: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

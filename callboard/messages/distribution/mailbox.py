@@ -45,7 +45,8 @@ class DistributeResponse(Event):
 class DistributeRequest(Question[DistributeResponse]):
     """Ship these paths; only ADD needs a ``source``, the folder whose root is ``at`` at subscribers (``/`` if empty).
 
-    ``recipients`` are the intended subscribers; none means all. ``source_name`` goes into the package.
+    ``recipients`` are the intended subscribers; none means all. ``source_name`` goes into the package, ``traceparent``
+    into its headers.
     """
 
     request_id: str
@@ -58,6 +59,7 @@ class DistributeRequest(Question[DistributeResponse]):
     recipients: tuple[str, ...] = ()
     at: str = ""
     source_name: str = ""
+    traceparent: str = ""
 
 
 # Subscriber.

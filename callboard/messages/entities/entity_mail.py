@@ -16,7 +16,7 @@ class EntityCommand(Event):
     where the command is sent; otherwise, a command that was refused may be carried out when it is repeated.
 
     With ``searched``, the topic has no commit of the command below this offset; the code ``forgotten`` tells that the
-    entity does not know all commands since. -1: it does not matter.
+    entity does not know all commands since. -1: it does not matter. ``traceparent`` goes into the header of the commit.
     """
 
     key: str
@@ -26,6 +26,7 @@ class EntityCommand(Event):
     events: tuple[DeclaredEvent, ...] = ()
     is_final: bool = False
     searched: int = -1
+    traceparent: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

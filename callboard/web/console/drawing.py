@@ -2,6 +2,7 @@
 
 import time
 from functools import cache
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote, urlencode
@@ -24,9 +25,16 @@ def environment() -> Environment:
         loader=FileSystemLoader(FOLDER / "templates"), autoescape=True, undefined=StrictUndefined, finalize=_finally,
         trim_blocks=True, lstrip_blocks=True, auto_reload=False,
     )  # fmt: skip
-    made.filters |= {"age": age, "size": size, "count": count, "clock": clock, "segment": segment, "query": query}
-    made.globals |= {"version": __version__}
+    made.filters |= {"age": age, "size": size, "count": count, "clock": clock, "segment": segment, "query": query,
+                     "number": number}  # fmt: skip
+    made.globals |= {"version": __version__, "static": static_digest()}
     return made
+
+
+@cache
+def static_digest() -> str:
+    """Changes with the static files, so that browsers may keep them."""
+    return sha256(b"".join(path.read_bytes() for path in sorted(STATIC.iterdir()))).hexdigest()[:16]
 
 
 def _finally(value: Any) -> Any:
@@ -43,12 +51,17 @@ def segment(name: str) -> str:
     return quote(name, safe="")
 
 
-def query(values: dict[str, Any]) -> str:
-    """The values behind a question mark, without those that are empty."""
-    kept = {name: value for name, value in values.items() if value not in ("", None)}
+def query(values: dict[str, Any], **changes: Any) -> str:
+    """The values, with these changes, behind a question mark, without those that are empty."""
+    kept = {name: value for name, value in (values | changes).items() if value not in ("", None)}
     return f"?{urlencode(kept)}" if kept else ""
 
 
 def clock(time_ns: int) -> str:
     """A moment, in UTC."""
     return time.strftime("%Y-%m-%d %H:%M:%S UTC", time.gmtime(time_ns / 1e9)) if time_ns > 0 else "never"
+
+
+def number(value: int) -> str:
+    """A number for people: ``1,204``."""
+    return f"{value:,}"

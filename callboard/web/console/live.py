@@ -5,92 +5,74 @@ Each reader gets the newest page when it is ready for one, never a backlog. Read
 
 import asyncio
 import json
+import time
 from collections.abc import Awaitable, Callable
-from contextlib import suppress
 
-from starlette.requests import ClientDisconnect, Request
+from starlette.requests import Request
 from starlette.responses import Response
-from starlette.types import Receive, Scope, Send
 
 from callboard.web.console.page import Page, Question
 from callboard.web.console.watch import Snapshot, Watch
+from callboard.web.streams import QUIET_S, Stream
 
-QUIET_S = 15.0
-"""After this long without a new page a comment is sent, so that proxies keep the connection."""
+CORE_SHARE = 0.1
+"""How much of a core drawings may take. With many different pages open, each is drawn less often than it is read."""
 
-SEND_S = 20.0
-"""A reader that takes nothing for this long is let go; its browser connects again when it reads."""
+COST_S_MAX = 0.2
+"""A drawing counts as this long at most: it is measured together with what else ran meanwhile."""
 
 READERS_MAX = 400
 """Pages open at once; others are told to try again later, and still show what they had."""
 
 Draw = Callable[[Page, Question], Awaitable[tuple[int, str]]]
-HEADERS = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
 
 
-class Stream(Response):
-    """An answer that goes on until the reader leaves, takes nothing for ``SEND_S``, or ``pieces`` ends."""
+class Pace:
+    """Spreads the drawings of all pages over time."""
 
-    media_type = "text/event-stream"
+    def __init__(self) -> None:
+        self._free_s = 0.0
 
-    def __init__(
-        self, pieces: Callable[[], Awaitable[str]], begun: Callable[[], None], ended: Callable[[], None]
-    ) -> None:
-        super().__init__(headers=HEADERS)
-        del self.headers["content-length"]
-        self._pieces, self._begun, self._ended = pieces, begun, ended
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:  # noqa: ARG002
-        """Send the pieces as they come."""
-        self._begun()
-        try:
-            await self._serve(receive, send)
-        finally:
-            self._ended()
-
-    async def _serve(self, receive: Receive, send: Send) -> None:
-        await send({"type": "http.response.start", "status": 200, "headers": self.raw_headers})
-        sending = asyncio.ensure_future(self._send_all(send))
-        leaving = asyncio.ensure_future(_left(receive))
-        try:
-            await asyncio.wait({sending, leaving}, return_when=asyncio.FIRST_COMPLETED)
-        finally:
-            for task in (sending, leaving):
-                task.cancel()
-            await asyncio.gather(sending, leaving, return_exceptions=True)
-
-    async def _send_all(self, send: Send) -> None:
-        while True:
-            body = (await self._pieces()).encode()
-            async with asyncio.timeout(SEND_S):
-                await send({"type": "http.response.body", "body": body, "more_body": True})
-
-
-async def _left(receive: Receive) -> None:
-    with suppress(ClientDisconnect):
-        while (await receive())["type"] != "http.disconnect":
-            pass
+    async def turn(self, cost_s: float) -> None:
+        """Wait until a drawing that takes this much processor time may begin."""
+        now_s = asyncio.get_running_loop().time()
+        begin_s = max(now_s, self._free_s)
+        self._free_s = begin_s + cost_s / CORE_SHARE
+        await asyncio.sleep(begin_s - now_s)
 
 
 def live_updates(
-    watch: Watch, page: Page, question: Callable[[Request, Snapshot], Question], drawn: Draw, readers: set[object]
-) -> Callable[[Request], Awaitable[Response]]:
+    watch: Watch, page: Page, question: Callable[[Request, Snapshot], Question], drawn: Draw, readers: set[object],
+    pace: Pace,
+) -> Callable[[Request], Awaitable[Response]]:  # fmt: skip
     """The answers to those who have this page open; ``readers`` are all that are connected, to any page."""
     drawings: dict[object, tuple[int, asyncio.Future[str]]] = {}
+    cost_s = 0.0
+
+    async def drawing(asked: Question) -> str:
+        nonlocal cost_s
+        await pace.turn(cost_s)
+        before_s = time.thread_time()
+        _, content = await drawn(page, asked)
+        piece = f"event: page\ndata: {json.dumps(content)}\n\n"
+        cost_s = min(time.thread_time() - before_s, COST_S_MAX)
+        return piece
 
     async def draw_once(request: Request, now: Snapshot) -> str:
         """The page as it is at this reading, from the first who asks."""
         asked = question(request, now)
-        key = request.url.path, request.url.query, asked.acts
-        number, drawing = drawings.get(key, (-1, None))
-        if drawing is None or number != now.number:
-            drawing = asyncio.ensure_future(_drawing(page, asked, drawn))
+        key = request.scope["path"], request.scope["query_string"], asked.acts
+        number, content = drawings.get(key, (-1, None))
+        if content is None or number != now.number:
+            content = asyncio.ensure_future(drawing(asked))
             for old in [its for its, (then, _) in drawings.items() if then != now.number]:
                 del drawings[old]
-            drawings[key] = now.number, drawing
-        return await asyncio.shield(drawing)
+            drawings[key] = now.number, content
+        return await asyncio.shield(content)
 
     async def answer(request: Request) -> Response:
+        if not page.is_live(request.query_params):
+            return Response("this page is not kept up to date", 404)
         if len(readers) >= READERS_MAX:
             return Response("too many pages are open", 503, {"Retry-After": "60"})
         seen, last, me = -1, "", object()
@@ -107,8 +89,3 @@ def live_updates(
         return Stream(pieces, lambda: readers.add(me), lambda: readers.discard(me))
 
     return answer
-
-
-async def _drawing(page: Page, asked: Question, drawn: Draw) -> str:
-    _, content = await drawn(page, asked)
-    return f"event: page\ndata: {json.dumps(content)}\n\n"

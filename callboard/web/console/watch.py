@@ -1,12 +1,15 @@
 """Reads the board at intervals, once for all pages that are open."""
 
 import asyncio
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
+from weakref import WeakSet
 
+from callboard.board.read.status.status import members
 from callboard.board.topology.view import ClusterReport
 from callboard.board.views import BoardStatus
 from callboard.errors import CallboardError
+from callboard.web.console.plots.history import History
 
 if TYPE_CHECKING:
     from callboard.board.board import Callboard
@@ -32,7 +35,8 @@ NOTHING = BoardStatus((), ())
 @dataclass(frozen=True, slots=True)
 class Snapshot:
     """The board at ``time_ns``, the ``number``-th reading. If it could not be read since ``problem_ns``, ``problem``
-    says why, and everything else is from before; ``time_ns`` is 0 if nothing was ever read.
+    says why, and everything else is from before; ``time_ns`` is 0 if nothing was ever read. ``history`` has samples of
+    earlier readings.
     """
 
     number: int = 0
@@ -43,13 +47,19 @@ class Snapshot:
     cluster: ClusterReport | None = None
     problem: str = ""
     problem_ns: int = 0
+    history: History = field(default_factory=History, compare=False)
+
+
+WATCHES: "WeakSet[Watch]" = WeakSet()
+"""All in this process, so that those of a board can be stopped with it."""
 
 
 class Watch:
-    """The newest reading of an open board. The first question starts the readings; they end with ``stop``."""
+    """The newest reading of an open board. Readings begin with ``start`` or a question, and end with ``stop``."""
 
     def __init__(self, board: "Callboard", *, read_s: float = READ_S, idle_s: float = IDLE_S) -> None:
         self.board = board
+        WATCHES.add(self)
         self._read_s = read_s
         self._idle_s = idle_s
         self._snapshot = Snapshot()
@@ -64,7 +74,7 @@ class Watch:
 
     async def after(self, number: int, timeout_s: float) -> Snapshot:
         """The first reading after this one, or the newest if none comes in time."""
-        self._start()
+        self.start()
         self._lookers += 1
         self._wanted.set()
         try:
@@ -82,7 +92,8 @@ class Watch:
             self._task.cancel()
             await asyncio.gather(self._task, return_exceptions=True)
 
-    def _start(self) -> None:
+    def start(self) -> None:
+        """Begin to read, if that has not begun."""
         if self._task is None or self._task.done():
             self._task = asyncio.create_task(self._read_always())
 
@@ -116,10 +127,16 @@ class Watch:
             return replace(before, number=before.number + 1, problem=problem, problem_ns=since_ns)
 
     async def _reading(self, number: int, now_ns: int) -> Snapshot:
-        board = self.board
-        status = await board.status(timeout_s=ANSWER_S)
+        board, history = self.board, self._snapshot.history
+        status = await board.status(timeout_s=ANSWER_S / 2)  # long queues are counted for this long, then the next time
         if status.problem:
             raise CallboardError(status.problem)
-        return Snapshot(
-            number, now_ns, status, await board.jobs.queues(), await board.jobs.workers(), await board.topology.view()
-        )
+        found = Snapshot(
+            number, now_ns, status, await board.jobs.queues(), await board.jobs.workers(),
+            await board.topology.view(), history=history,
+        )  # fmt: skip
+        if history.is_due(now_ns / 1e9):
+            fleet = await members(await board.context.viewer(), "", ANSWER_S)
+            announced = [each.announcement for each in fleet]
+            history.take(now_ns / 1e9, status, found.queues, await board.jobs.statistics(), announced)
+        return found

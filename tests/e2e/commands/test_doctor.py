@@ -1,7 +1,6 @@
 """What the doctor finds on a board of one host, and the fixes that it suggests."""
 
 import asyncio
-import json
 import time
 
 import pytest
@@ -14,7 +13,7 @@ from callboard.messages.record import NewRecord
 
 
 def findings(terminal, *words: str, code: int = 0) -> list[tuple[str, str, str, str]]:
-    found = json.loads(terminal.run("doctor", "--json", *words, code=code).stdout)["findings"]
+    found = terminal.json("doctor", *words, code=code)["findings"]
     return [(each["about"], each["level"], each["what"], each["fix"]) for each in found]
 
 

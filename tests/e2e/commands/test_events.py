@@ -10,7 +10,7 @@ def test_requests_of_every_kind_are_reported_as_events(terminal):
     terminal.until("edge-1", lambda row: row["liveness"] == "live")
     assert "INVALIDATE" in terminal.out("invalidate", "/blog")
     assert "DELETE" in terminal.out("delete", "/blog", "--to", "edge-2", "--expect")
-    last = json.loads(terminal.run("test", "--wait", "60", "--json").stdout)
+    last = terminal.json("test", "--wait", "60")
     assert terminal.json("log", "show", str(last["offset"] - 1))["message"]["recipients"] == ["edge-2"]
     assert (terminal.folder / "out" / "blog").exists(), "it was for another one"
 

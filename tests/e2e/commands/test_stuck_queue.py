@@ -58,7 +58,7 @@ def test_a_package_that_was_given_up_is_in_the_error_queue(terminal):
     assert errors["items"][0]["reason"]
     offset = errors["items"][0]["offset"]
     assert f"$ callboard retry edge-1 {offset}" in terminal.out("errors")
-    assert 'callboard_subscriber_errors{subscriber="edge-1",status="given_up"} 1\n' in terminal.out("metrics")
+    assert 'callboard_subscriber_errors{status="given_up",subscriber="edge-1"} 1.0\n' in terminal.out("metrics")
     assert "live" in terminal.refused("forget", "edge-1")
     terminal.run("skip", "edge-1", str(offset), "--reason", "damaged on disk")
     assert terminal.json("errors", "edge-1")["size"] == 0

@@ -45,7 +45,7 @@ async def test_no_view_takes_a_position_on_another_log_for_one_on_this_log(tmp_p
             assert (main.state, main.persisted.size, main.persisted.straggler) == ("blocked", 1, "edge-1")
             figures = await board.metrics()
             assert 'callboard_subscriber_lag_packages{subscriber="edge-1"}' not in figures
-            assert 'callboard_subscriber_needs{subscriber="edge-1"} 1' in figures
+            assert 'callboard_subscriber_needs{subscriber="edge-1"} 1.0' in figures
             assert any("edge-1" in each.what and each.fix for each in await examine_fleet(board.context, None, {}))
             with refused("mismatch"):
                 await board.clear("edge-1")

@@ -1,6 +1,5 @@
 """Jobs at the command line: added, run by a worker, looked at and commanded, and as they are mistyped."""
 
-import json
 import signal
 import subprocess
 import time
@@ -136,11 +135,10 @@ def test_queues_are_configured_suspended_and_watched(shop: Terminal) -> None:
 @pytest.mark.proves("J99")
 def test_a_worker_runs_jobs_and_lets_those_that_run_end_when_it_is_stopped(shop: Terminal) -> None:
     port = free_port()
-    worker = start(shop, "--slots", "2", "--metrics-port", str(port))
+    worker = start(shop, "--slots", "2", "--listen", str(port))
     sent = shop.out("jobs", "add", "mail/send", '{"to": "ann"}', "--wait", "60")
     assert 'result: "sent to ann"' in sent
-    refused = shop.run("jobs", "add", "refuse", "--wait", "60", "--json", code=1)
-    ended = json.loads(refused.stdout)
+    ended = shop.json("jobs", "add", "refuse", "--wait", "60", code=1)
     assert (ended["state"], ended["message"]) == ("error", "no such \x1b[1m address")
     assert "\x1b" not in shop.out("jobs", "show", str(ended["id"]))
     stopped = shop.json("jobs", "add", "wait/file", '"never"')["id"]
@@ -155,7 +153,7 @@ def test_a_worker_runs_jobs_and_lets_those_that_run_end_when_it_is_stopped(shop:
     assert running["worker"] == "one"
     [listed] = shop.json("jobs", "workers")
     with urlopen(f"http://127.0.0.1:{port}/metrics", timeout=DEADLINE_S) as answer:
-        assert 'callboard_jobs{queue="main",state="active"} 1\n' in answer.read().decode()
+        assert 'callboard_jobs{queue="main",state="active"} 1.0\n' in answer.read().decode()
     assert (listed["instance"], listed["slots"], listed["running"], listed["dispatches"]) == ("one", 2, 1, True)
     assert "mail/send refuse wait/file" in shop.out("jobs", "workers")
     worker.send_signal(signal.SIGTERM)

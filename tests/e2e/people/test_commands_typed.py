@@ -1,6 +1,5 @@
 """Commands as an operator types them, to a subscriber whose actors are processes of their own."""
 
-import json
 
 
 def test_an_operator_can_pause_skip_retry_and_resume_a_subscriber_in_processes(terminal):
@@ -18,7 +17,7 @@ def test_an_operator_can_pause_skip_retry_and_resume_a_subscriber_in_processes(t
 
     skipped = terminal.json("skip", "edge-1", str(offset), "--reason", "not now")
     assert (skipped["accepted"], skipped["packages"], skipped["offset"]) == (True, 1, offset)
-    refused = json.loads(terminal.run("retry", "edge-1", "--json", code=2).stdout)
+    refused = terminal.json("retry", "edge-1", code=2)
     reason = "no package is at the head of the queue, so there is nothing to retry"
     assert (refused["accepted"], refused["reason"]) == (False, reason)
     assert terminal.json("throttle", "edge-1", "600")["accepted"] is True

@@ -96,6 +96,7 @@ NOTHING = {
 NONE: tuple[str, ...] = ()
 SHOWING: dict[tuple[str, ...], list[tuple[str, ...]]] = {
     ("status",): [NONE, ("--json",), ("--needs",)],
+    ("top",): [NONE, ("--once",)],
     ("queue",): [("quiet",), ("quiet", "--json"), (SUBSCRIBER,), ("--cohort", "published", "--publisher", PUBLISHER)],
     ("errors",): [NONE, ("--json",), (SUBSCRIBER,)],
     ("events", "packages"): [("--after", "-1"), ("--after", "-1", "--json"), ("--publisher", PUBLISHER)],
@@ -381,9 +382,9 @@ def test_every_command_is_tested_with_hostile_text():
 
 
 def test_the_hostile_jobs_are_read(typed):
-    listed = json.loads(typed("jobs", "list", "--all", "--json").stdout)["items"][:2]
+    listed = json.loads(typed("jobs", "list", "--all", "--json").stdout)["data"]["items"][:2]
     assert [(job["id"], job["state"], job["worker"]) for job in listed] == [(1024, "error", ""), (1025, "active", ODD)]
-    assert json.loads(typed("jobs", "show", "1024", "--json").stdout)["message"] == EVIL
+    assert json.loads(typed("jobs", "show", "1024", "--json").stdout)["data"]["message"] == EVIL
 
 
 @pytest.mark.parametrize("command", SHOWING, ids=" ".join)
@@ -393,8 +394,8 @@ def test_no_command_prints_terminal_control_sequences(typed, command):
         for shown in (done.stdout, done.stderr):
             assert hidden(shown) == [], words
             assert "Traceback" not in shown
-        if "--json" in words and done.stdout:
-            json.loads(done.stdout)
+        if "--json" in words:
+            assert json.loads(done.stdout)["version"] == 1
 
 
 @pytest.mark.parametrize(

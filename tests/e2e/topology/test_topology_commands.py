@@ -125,8 +125,8 @@ def test_what_is_mistyped_is_refused_with_what_may_be_meant(terminal: Terminal):
     assert "more than half the lease" in terminal.refused("topology", "configure", "--lease-ms", "600")
     assert "has these settings already" in terminal.refused("topology", "configure")
     assert "is no cursor" in terminal.refused("topology", "history", "--after", "x")
-    error = json.loads(terminal.run("topology", "drain", "egde-1", "--json", code=2).stdout)["error"]
-    assert error["code"] == "unknown_name"
+    refused = terminal.envelope("topology", "drain", "egde-1", code=2)
+    assert (refused["data"], refused["diagnostics"][0]["code"]) == (None, "unknown_name")
 
 
 def test_a_command_whose_verdict_is_not_known_in_time_ends_with_1_and_says_where_to_look(terminal: Terminal):
@@ -184,9 +184,9 @@ def test_what_was_written_by_a_newer_version_ends_with_its_exit_code(terminal: T
 def test_metrics_and_doctor_tell_of_the_cluster(terminal: Terminal):
     write(terminal.folder, "sqlite:///./board.db", *FOUNDED)
     told = terminal.out("metrics")
-    assert 'callboard_cluster_condition{state="settled"} 1' in told
-    assert 'callboard_cluster_member_leader{instance="edge-1"} 1' in told
-    assert 'callboard_cluster_refused_total{reason="lease_runs"} 1' in told
+    assert 'callboard_cluster_condition{state="settled"} 1.0' in told
+    assert 'callboard_cluster_member_leader{instance="edge-1"} 1.0' in told
+    assert 'callboard_cluster_refused_total{reason="lease_runs"} 1.0' in told
     for name in ("member_lease_left_seconds{", "barrier_seconds ", "unsettled_seconds ", "evictions_total ",
                  "rejoins_total ", "false_suspicions_total "):  # fmt: skip
         assert f"\ncallboard_cluster_{name}" in told

@@ -1,6 +1,6 @@
 """A time as a user types it."""
 
-from callboard.cli.terminal.moments import moment_ns
+from callboard.door.moments import moment_ns
 from callboard.errors import RequestRefused
 
 NOW_NS = 1_700_000_000 * 10**9

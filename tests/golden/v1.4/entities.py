@@ -22,7 +22,8 @@ from callboard.messages.entities.entity_messages import (
 
 MOVED = DeclaredEvent(name="bank.moved", version=2, payload=b"\x08\x05")
 COMMAND = EntityCommand(
-    key="alice", command_id="order-17", command=MOVED, version=3, events=(MOVED,), is_final=True, searched=17
+    key="alice", command_id="order-17", command=MOVED, version=3, events=(MOVED,), is_final=True, searched=17,
+    traceparent="00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01",
 )  # fmt: skip
 OUTCOME = EntityOutcome(
     version=4, offset=17, events=(MOVED,), repeated=True, problem="no", code="overdrawn", refused=True

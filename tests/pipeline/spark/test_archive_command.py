@@ -50,7 +50,7 @@ def test_a_run_reports_what_it_archived_and_ends_with_an_error_at_a_hole_until_t
     sqlite_log.append("package", *packages(30))
     sqlite_log.append_records("package", NewRecord(payload=b"bare"))
     code, said, warning = typed(*ARCHIVE, "--json")
-    report = json.loads(said)
+    report = json.loads(said)["data"]
     package = report["topics"][0]
     assert (code, package["topic"], package["rows"], package["problem"]) == (0, TOPIC, 31, "")
     assert report["undecodable"] == {TOPIC: 1}
@@ -61,7 +61,7 @@ def test_a_run_reports_what_it_archived_and_ends_with_an_error_at_a_hole_until_t
     sqlite_log.trim("package", 35)
     code, said, error = typed(*ARCHIVE, "--json")
     assert (code, "ARCHIVE HOLE" in error) == (exit_codes.USAGE, True)
-    assert "ARCHIVE HOLE" in json.loads(said)["topics"][0]["problem"]
+    assert "ARCHIVE HOLE" in json.loads(said)["data"]["topics"][0]["problem"]
     code, said, _ = typed(*ARCHIVE, "--accept-hole")
     assert (code, "archived 7 records" in said) == (0, True)
 

@@ -16,7 +16,7 @@ def test_exported_blobs_are_kept_until_their_packages_are_trimmed_and_then_quara
     assert (code, "nothing in this folder" in said) == (exit_codes.USAGE, True)
     (tmp_path / "site" / "large.bin").write_bytes(b"x" * 100_000)
     code, said, _ = typed("export", "./site", "--out", "./export", "--json")
-    assert (code, json.loads(said)["packages"], json.loads(said)["appended"]) == (0, 1, 1)
+    assert (code, json.loads(said)["data"]["packages"], json.loads(said)["data"]["appended"]) == (0, 1, 1)
 
     [blob] = (tmp_path / "board.db" / "blobs").glob("??/*")
     os.utime(blob, (time.time() - 100_000,) * 2)

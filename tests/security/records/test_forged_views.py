@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from callboard.board.command.forgetting import forget_subscriber
-from callboard.board.read.status.metrics import exposition
+from callboard.board.read.status.families import exposed
+from callboard.board.read.status.metrics import board_metrics
 from callboard.messages.distribution.topic_messages import (
     DiscoveryMessage,
     Histogram,
@@ -154,6 +155,6 @@ def test_ages_and_durations_are_never_negative_or_endless(board: Board, number: 
     assert 0 <= row.next_try_s <= 86_400
     for age_s in (row.since_s, row.seen_s, row.importing_s, max(row.lag_s, 0)):
         assert 0 <= age_s <= board.now_ns / 1e9
-    shown = exposition(board.status(), {}, {}, [word(board, imports=durations)])
+    shown = exposed(board_metrics(board.status(), {}, {}, [word(board, imports=durations)]))
     negative = [line for line in shown.splitlines() if line[:1] != "#" and float(line.split()[-1]) < 0]
     assert all("subscriber_offset" in line for line in negative), "before the first package is -1"

@@ -37,7 +37,7 @@ def test_an_instance_that_joins_repeatedly_has_one_label():
     async def work(stage: Stage) -> None:
         text = await stage.board.metrics()
         labels = [line for line in text.splitlines() if line.startswith("callboard_cluster_member_leader{")]
-        assert labels == ['callboard_cluster_member_leader{instance="edge"} 1']
+        assert labels == ['callboard_cluster_member_leader{instance="edge"} 1.0']
         assert cluster.member("edge").incarnation not in text
         assert "callboard_cluster_rejoins_total 50" in text
 

@@ -119,17 +119,16 @@ def test_reading_the_newest_records_costs_no_more_on_a_longer_log():
     on_log(scenario, count=1200)
 
 
-def test_a_search_without_result_stops_at_its_bound_and_its_cursor_continues_it(monkeypatch):
-    monkeypatch.setattr(log_search, "SCAN_MAX", 20)
+def test_a_search_without_result_stops_at_its_bound_and_its_cursor_continues_it():
     wanted = RecordFilter(pattern=re.compile("p-[27]$"))
 
     async def scenario(log: MemoryLog) -> None:
-        first = await page(log, wanted, 5)
+        first = await page(log, wanted, 5, scan=20)
         assert (offsets(first), bool(first.cursor), first.complete) == ([], True, True)
-        second = await page(log, wanted, 5, cursor=first.cursor)
-        third = await page(log, wanted, 5, cursor=second.cursor)
+        second = await page(log, wanted, 5, scan=20, cursor=first.cursor)
+        third = await page(log, wanted, 5, scan=20, cursor=second.cursor)
         assert (offsets(third), third.cursor) == ([2, 7], "")
-        forward = await page(log, wanted, 5, start=1)
+        forward = await page(log, wanted, 5, scan=20, start=1)
         assert (offsets(forward), bool(forward.cursor)) == ([2, 7], True)
 
     on_log(scenario)

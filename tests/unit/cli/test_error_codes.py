@@ -58,6 +58,8 @@ def test_a_command_that_fails_prints_its_code_for_programs(
         monkeypatch.setattr(sys, "argv", ["callboard", *given])
         assert run() == ended
     out, err = capsys.readouterr()
-    error = json.loads(out.splitlines()[-1])["error"]
+    envelope = json.loads(out.splitlines()[-1])
+    assert (envelope["status"], envelope["data"]) == ("error", None)
+    [error] = envelope["diagnostics"]
     assert error["code"] == code
     assert f"error: {error['message']}" in err

@@ -17,7 +17,7 @@ FORBIDDEN = {
     "the board stands on its rooms, these on its context, and that on what connects it":
         ("callboard.board.connect.user", "callboard.board.context"),
     "commands stand on their options, and these on the terminal":
-        ("callboard.cli.terminal.moments", "callboard.cli.options"),
+        ("callboard.cli.terminal.screen", "callboard.cli.options"),
     "the engine of simulations knows neither what it simulates nor the bugs planted in it":
         ("callboard.testing.simulation.engine.shrink", "callboard.testing.simulation.distribution.run"),
     "only the codec knows the generated code": ("callboard.messages.bounds", "callboard.messages._pb.record_pb2"),
@@ -31,7 +31,9 @@ FORBIDDEN = {
     "only the archive and the pipeline know Arrow": ("callboard.content.survey", "pyarrow.parquet"),
     "only connectors know encryption and call others over HTTP": ("callboard.board.views", "httpx"),
     "only connectors and the console serve HTTP": ("callboard.board.views", "starlette.routing"),
+    "only telemetry knows OpenTelemetry": ("callboard.board.views", "opentelemetry.trace"),
     "only the pipeline knows Spark and its tables": ("callboard.archive.reader", "pyspark.sql"),
+    "only metrics know the client of Prometheus": ("callboard.board.views", "prometheus_client"),
     "only the command line knows the terminal": ("callboard.board.views", "rich.text"),
 }  # fmt: skip
 """Of every contract, a module and what it must not import."""

@@ -8,9 +8,9 @@ import pytest
 from callboard.actors.subscriber.effects import SurveyRepository
 from callboard.actors.topology.reducer import RULES
 from callboard.board.board import Callboard
+from callboard.board.command.wording import DONE
 from callboard.board.read.log.log_records import in_a_line
 from callboard.cli import app
-from callboard.cli.subscribers.command import DONE
 from callboard.messages.distribution import topic_messages
 from callboard.messages.distribution.on_topics import ON_TOPICS
 from callboard.messages.distribution.topic_messages import COMMANDS, CommandMessage, PackageDistributedMessage

@@ -46,6 +46,7 @@ class Batch:
 
     def __init__(self, topic: str, producer: str, max_attempts: int, rng: Random) -> None:
         self.jobs: list[Job] = []
+        self.began_s = 0.0  # when they were taken, by the monotonic clock
         self._topic = topic
         self._producer = producer
         self._max_attempts = max_attempts
@@ -53,14 +54,15 @@ class Batch:
         self._attempt = 0
         self._one_by_one = 0  # jobs left of a batch that was split
 
-    def take(self, built: Iterable[Job]) -> bool:
+    def take(self, built: Iterable[Job], now: Moment) -> bool:
         """Take the next jobs, if there are any."""
+        self.began_s = now.mono_s
         self.jobs = list(islice(built, 1 if self._one_by_one else None))
         return bool(self.jobs)
 
     def append(self, now: Moment) -> Append:
         """The effect that puts them on the log."""
-        built = [(job.request.request_id, job.package) for job in self.jobs if job.package is not None]
+        built = [(job.request, job.package) for job in self.jobs if job.package is not None]
         records = tuple(
             new_record(
                 package,
@@ -68,9 +70,10 @@ class Batch:
                 time_ns=now.wall_ns,
                 producer=self._producer,
                 key=package.package_id,
-                cause=request_id,
+                cause=request.request_id,
+                traceparent=request.traceparent,
             )
-            for request_id, package in built
+            for request, package in built
         )
         return Append(self._topic, records)
 

@@ -39,6 +39,7 @@ from callboard.errors import (
 from callboard.messages.distribution.mailbox import DistributeRequest, DistributeResponse
 from callboard.messages.distribution.publisher_mail import Counter, Counters, CountersQuery, Durations
 from callboard.messages.distribution.topic_messages import Histogram, Kind, PackageMessage
+from callboard.telemetry.traceparent import trace_of
 
 PASSING = (LogUnavailable, BlobUnavailable, RepositoryUnavailable)
 """Errors that a retry may overcome."""
@@ -48,7 +49,10 @@ STOPPING = "the publisher is stopping; retry with the same request id once it is
 WAITING_MAX = 1000
 """Requests that may wait, by default."""
 
-COUNTED = ("requests_accepted_total", "requests_refused_total", "requests_throttled_total")
+COUNTED = (
+    "requests_accepted_total", "requests_refused_total", "requests_dropped_total", "requests_throttled_total",
+    "package_size_bytes_total",
+)  # fmt: skip
 """What the metrics count, since the start."""
 
 
@@ -97,7 +101,7 @@ class Distributor:
         self._batch = Batch(settings.topic, settings.producer, settings.max_attempts, rng)  # the first jobs
         self._notice = ThrottleNotice(its.discovery, its.publisher, its.instance, its.producer)
         self._counted = dict.fromkeys(COUNTED, 0)
-        self._builds = Histogram()
+        self._builds, self._appends = Histogram(), Histogram()
         self._stopping = False
 
     def receive(self, message: Input, origin: Origin, now: Moment) -> Iterable[Effect]:
@@ -112,7 +116,7 @@ class Distributor:
             case Done(Append(owner=ThrottleNotice.OWNER)) | Failed(Append(owner=ThrottleNotice.OWNER)):
                 pass
             case Done(Append(), offsets):
-                yield from self._appended(offsets)
+                yield from self._appended(offsets, now)
             case Done(FindBounds(owner=Answers.END), TopicBounds(end=end)):
                 self._answers.ends(end)
             case Failed(Append() | FindBounds(owner=Answers.END), error):
@@ -122,7 +126,8 @@ class Distributor:
             case CountersQuery():
                 counters = tuple(Counter(name=name, value=value) for name, value in self._counted.items())
                 builds = Durations(name="package_build_duration_seconds", histogram=self._builds)
-                yield Reply(origin, Counters(counters=counters, durations=(builds,)))
+                appends = Durations(name="package_append_duration_seconds", histogram=self._appends)
+                yield Reply(origin, Counters(counters=counters, durations=(builds, appends)))
             case Stopping():
                 self._stopping = True
                 for job in self._waiting.drain():
@@ -195,12 +200,13 @@ class Distributor:
             else:
                 admitted.package = package_of(admitted.request, self._settings.publisher, self._settings.instance)
         built = takewhile(lambda job: job.package is not None, self._jobs.values())
-        if not self._batch.jobs and self._batch.take(built):
+        if not self._batch.jobs and self._batch.take(built, now):
             yield self._batch.append(now)
         if self._stopping and not self._jobs:
             yield Stopped()
 
-    def _appended(self, offsets: tuple[int, ...]) -> Iterable[Effect]:
+    def _appended(self, offsets: tuple[int, ...], now: Moment) -> Iterable[Effect]:
+        self._appends = self._appends.with_one(now.mono_s - self._batch.began_s)
         jobs = self._finish()
         self._waiting.appended(jobs)
         for job, offset in zip(jobs, offsets, strict=True):
@@ -216,12 +222,13 @@ class Distributor:
                 throttled_by=job.throttled_by,
             )
             self._count("accepted")
+            self._counted["package_size_bytes_total"] += answer.length
             if job.throttled_ms:
                 self._count("throttled")
             self._answers.remember(answer)
             yield note(
                 "package.appended", request_id=answer.request_id, offset=offset, length=answer.length,
-                throttled_ms=answer.throttled_ms, throttled_by=answer.throttled_by,
+                throttled_ms=answer.throttled_ms, throttled_by=answer.throttled_by, **trace_of(job.request.traceparent),
             )  # fmt: skip
             yield from (Reply(origin, answer) for origin in sorted(job.origins))
 
@@ -260,6 +267,8 @@ class Distributor:
     def _refuse(self, job: Job, reason: str, *, retry: bool = False) -> Iterable[Effect]:
         name = job.request.request_id
         self._count("refused")
+        if job.dropped:
+            self._count("dropped")
         yield note("request.refused", "warning", request_id=name, reason=reason)
         answer = DistributeResponse(
             request_id=name,

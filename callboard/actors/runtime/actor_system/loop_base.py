@@ -18,6 +18,7 @@ from callboard.actors.runtime.actor_system.actors import (
     ChildActorExited,
     WakeupMessage,
 )
+from callboard.telemetry.spans import apart
 
 BURST = 64
 """Messages delivered in one turn of the loop, those that these lead to included, before the service's own work runs."""
@@ -61,6 +62,7 @@ class LoopBase:
 
     def __init__(self, loop: asyncio.AbstractEventLoop, name: str) -> None:
         self._loop = loop
+        self._context = apart()  # not that of whoever happens to mail next
         self._name = name
         self._residents: dict[str, Resident] = {}
         self._created = 0
@@ -98,7 +100,7 @@ class LoopBase:
             handles.discard(handle)
             self.send(name, name, WakeupMessage(period, payload))
 
-        handle = self._loop.call_later(period.total_seconds(), fire)
+        handle = self._loop.call_later(period.total_seconds(), fire, context=self._context)
         handles.add(handle)
         return handle
 
@@ -148,7 +150,7 @@ class LoopBase:
         self._queue += kept
 
     def _next_turn(self, turn: Callable[[], None]) -> asyncio.Handle:
-        return self._loop.call_soon(turn)
+        return self._loop.call_soon(turn, context=self._context)
 
     def _take_turn(self) -> None:
         self._turn = None

@@ -29,6 +29,7 @@ class Batch:
         self._now_ns = now_ns
         self._outcomes: list[Outcome] = []
         self._packages: list[tuple[int, PackageMessage]] = []
+        self._traces: dict[int, str] = {}
         self._bytes = 0
         self.ledger = ledger
         """The ledger if all succeed."""
@@ -40,6 +41,7 @@ class Batch:
             if not self._packages:
                 self.ledger = ledger_changes.attempting(self._before, received.offset)
             self._packages.append((received.offset, received.message))
+            self._traces[received.offset] = received.traceparent
             self._bytes += weight(received.message)
         outcome = Outcome(received, status, reason)
         self._outcomes.append(outcome)
@@ -65,7 +67,8 @@ class Batch:
         if superseded:
             self._leave_out(superseded)
         offsets, messages = zip(*self._packages, strict=True)
-        return ImportPackages(messages, offsets, attempt, self.ledger, self._settings.parallel)
+        traces = tuple(map(self._traces.__getitem__, offsets))
+        return ImportPackages(messages, offsets, traces, attempt, self.ledger, self._settings.parallel)
 
     def _leave_out(self, superseded: Mapping[int, int]) -> None:
         self._packages = [(offset, message) for offset, message in self._packages if offset not in superseded]

@@ -51,6 +51,7 @@ from callboard.messages.distribution.mailbox import (
     Verdicts,
 )
 from callboard.messages.distribution.topic_messages import State
+from callboard.telemetry.traceparent import trace_of
 
 
 class Importer:
@@ -194,13 +195,13 @@ def _repository_answered(it: Parts, outcome: Done | Failed) -> Iterator[Decided]
         case Done(SaveLedger(ledger)):
             it.state.holds(ledger)
             it.startup.written()
-        case Done(ImportPackages(packages, offsets) as attempt, Ledger() as ledger):
+        case Done(ImportPackages(packages, offsets, traces) as attempt, Ledger() as ledger):
             it.progress.succeed(it.now)
             it.state.holds(ledger)
             it.startup.written()
             (it.held if attempt.owner == HeldRetry.OWNER else it.head).move_on()
-            first, last = packages[0].package_id, offsets[-1]
-            yield note("package.imported", offset=offsets[0], package=first, packages=len(offsets), last=last)
+            first, last, trace = packages[0].package_id, offsets[-1], trace_of(traces[0])
+            yield note("package.imported", offset=offsets[0], package=first, packages=len(offsets), last=last, **trace)
         case Failed(ImportPackages() as attempt, error):
             it.progress.end()
             yield from it.failures.tell(outcome, it.state.ledger)

@@ -18,6 +18,7 @@ class Received:
     publisher: str
     message: PackageMessage | None = None
     problem: CallboardError | None = None
+    traceparent: str = ""
 
     @property
     def foreign(self) -> bool:
@@ -36,7 +37,8 @@ def received(record: Record, settings: SubscriberSettings) -> Received:
         message = open_record(record, PackageMessage, headers)
     except (Undecodable, SchemaTooNew) as error:
         return Received(offset, record_id, publisher, problem=error)
-    return Received(offset, record_id, message.publisher, message if _concerns(message, settings) else None)
+    mine = message if _concerns(message, settings) else None
+    return Received(offset, record_id, message.publisher, mine, traceparent=headers.get("traceparent", ""))
 
 
 def stored_id(record: Record, record_id: str) -> str:

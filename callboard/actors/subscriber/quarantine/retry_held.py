@@ -117,7 +117,9 @@ class HeldRetry:
         attempt = quarantine.attempting(self._state.ledger, it.offset)
         after = quarantine.ended(attempt, it.offset, Status.IMPORTED, "", now.wall_ns)
         after = hooks_due.owe(after, it.offset, message, self._settings)
-        trial = ImportPackages((message,), (it.offset,), attempt, after, self._settings.parallel, owner=self.OWNER)
+        trial = ImportPackages(
+            (message,), (it.offset,), (it.traceparent,), attempt, after, self._settings.parallel, owner=self.OWNER
+        )
         yield self._state.permitted(trial)
 
     def _found(self, offset: int, read: LogRead) -> Received | None:

@@ -16,7 +16,7 @@ def open_kafka(url: str) -> Log:
     """
     address = parse_address(url)
     if find_spec("aiokafka") is None:
-        raise ExtraMissing("a kafka: log needs aiokafka; pip install 'callboard[kafka]'")
+        raise ExtraMissing("a kafka: log needs aiokafka; run: pip install 'callboard[kafka]'")
     from callboard.backends.logs.kafka.log import KafkaLog
 
     return KafkaLog(address)

@@ -4,22 +4,23 @@ import asyncio
 import threading
 from collections.abc import Callable
 from contextlib import suppress
+from contextvars import copy_context
 from typing import Any
 
 
 def started(
     name: str, function: Callable[..., object], *arguments: object
 ) -> tuple[threading.Thread, "asyncio.Future[tuple[object, BaseException | None]]"]:
-    """Call the function in a daemon thread, which does not keep the process alive if it never returns. The future gets
-    its result, or what it raises.
+    """Call the function in a daemon thread, which does not keep the process alive if it never returns, and which has a
+    copy of the present context. The future gets its result, or what it raises.
     """
-    loop = asyncio.get_running_loop()
+    loop, context = asyncio.get_running_loop(), copy_context()
     ended: asyncio.Future[tuple[object, BaseException | None]] = loop.create_future()
 
     def run() -> None:
         outcome: tuple[object, BaseException | None]
         try:
-            outcome = function(*arguments), None
+            outcome = context.run(function, *arguments), None
         except BaseException as error:  # noqa: BLE001  # such as SystemExit, which would end the thread unnoticed
             outcome = None, error
         with suppress(RuntimeError):  # the loop was closed in the meantime

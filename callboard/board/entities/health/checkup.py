@@ -25,12 +25,13 @@ async def examine_folds(board: BoardContext) -> list[Finding]:
     rows = await folds(board)
     if not rows:
         return []
-    found = [finding for row in rows for finding in (*_findings(row, rows), *await _late(board, row))]
+    found = [finding for row in rows for finding in (*findings(row, rows), *await _late(board, row))]
     more = [advice(f"and {len(found) - FINDINGS_MAX} more", "correct these first")] if len(found) > FINDINGS_MAX else []
     return [*found[:FINDINGS_MAX], *more, ok(f"folds that run: {len(rows)}")]
 
 
-def _findings(row: FoldReport, others: Sequence[FoldReport]) -> Iterator[Finding]:
+def findings(row: FoldReport, others: Sequence[FoldReport]) -> Iterator[Finding]:
+    """What is wrong with it, and what helps; ``others`` are all that were heard of."""
     what = _named(row)
     if row.state == SILENT:
         silence = f"{what}: not heard of for {row.seen_s:.0f} s"

@@ -65,6 +65,13 @@ class FoldReport:
         return sum(self.behind.values())
 
     @property
+    def wrong(self) -> str:
+        """What is wrong, in a line; empty if nothing is."""
+        refused = f"{self.refused} refused" if self.refused else ""
+        unreadable = f"{self.unreadable} unreadable" if self.unreadable else ""
+        return "; ".join(filter(None, (self.problem, unreadable, refused, *self.troubles[:1])))
+
+    @property
     def needs(self) -> bool:
         """Whether somebody has to look at it."""
         return self.state in {SILENT, STOPPED} or bool(self.unreadable or self.troubles)

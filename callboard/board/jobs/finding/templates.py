@@ -1,11 +1,13 @@
 """Templates for payloads: which of their properties have which values."""
 
+import json
 import operator
 import re
 from collections.abc import Callable, Iterable, Mapping
 from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
+from callboard.door.rules import shown
 from callboard.errors import RequestRefused
 
 Value = str | int | float | bool | datetime | None
@@ -18,6 +20,7 @@ OPERATORS: dict[str, Callable[[Any, Any], bool]] = {
     "": operator.eq, "=": operator.eq, "<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge,
 }  # fmt: skip
 KEY = re.compile(r"(?P<before><=|>=|<|>|=|)\s*(?P<name>.*?[^<>=\s])\s*(?P<after><=|>=|<|>|=|)", re.DOTALL)
+CONDITION = re.compile(r"(?P<name>.*?)\s*(?P<operator><=|>=|<|>|=)\s*(?P<value>.*)", re.DOTALL)
 DATE = re.compile(r"\d{4}-\d\d-\d\d([T ].*)?")
 
 
@@ -46,6 +49,19 @@ def conditions(where: Template | Iterable[Template]) -> tuple[tuple[Condition, .
     if len(given) > TEMPLATES_MAX or not all(isinstance(each, Mapping) for each in given):
         raise RequestRefused('where should be a mapping, such as {"size >=": 3}, or a few of them')
     return tuple(tuple(_condition(key, value) for key, value in each.items()) for each in given if each)
+
+
+def condition_in(text: str) -> tuple[str, Value]:
+    """The key and the value in a template, as written in a line: ``size>=3``. Raises ``RequestRefused``."""
+    match = CONDITION.fullmatch(text)
+    if match is None or not match["name"] or match["name"].endswith("!") or match["value"][:1] in tuple("<=>"):
+        form = "a property, one of <, <=, =, >= and >, and a value, as in 'size>=3'"
+        raise RequestRefused(f"{shown(text)} is no condition; write {form}")
+    try:
+        value = json.loads(match["value"])
+    except (ValueError, RecursionError):
+        value = match["value"]  # a text without quotes
+    return f"{match['operator']}{match['name']}", value
 
 
 def _condition(key: object, value: object) -> Condition:

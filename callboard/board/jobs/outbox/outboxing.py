@@ -3,7 +3,8 @@
 from collections.abc import Iterable
 from typing import Unpack
 
-from callboard.board.jobs.log_context import bound_here
+from callboard.board.jobs.job_spans import adding
+from callboard.board.jobs.log_context import context_here
 from callboard.board.jobs.methods import JobMethods
 from callboard.board.jobs.new_job import NewJob, NewJobOptions, checked_jobs
 from callboard.board.jobs.outbox.relay import Outbox
@@ -38,7 +39,8 @@ class Outboxing(JobMethods):
     async def add_all_within(self, connection: object, jobs: Iterable[NewJob]) -> None:
         """Add jobs within the open transaction of a connection; see ``add_within``."""
         if given := checked_jobs(jobs):
-            await write(connection, columns(given, bound_here(self._board.settings.job_context)))
+            with adding(given) as span:
+                await write(connection, columns(given, context_here(self._board.settings.job_context, span)))
 
     def outbox(self, url: str) -> Outbox:
         """The outbox in the database at the URL, ``postgresql://...``; ``?schema=`` names another one than ``public``.

@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from inspect import iscoroutinefunction
 from typing import Any, NamedTuple
 
-from callboard.board.jobs.log_context import contexts
+from callboard.board.jobs.log_context import context_of, contexts
 from callboard.board.jobs.new_job import NewJob, encoded
 from callboard.errors import ConfigError, RequestRefused, Undecodable
 from callboard.messages.jobs.job_messages import JobsAddedMessage
@@ -70,7 +70,8 @@ def columns(jobs: Sequence[NewJob], context: Mapping[str, str]) -> Columns:
 def _options(job: NewJob, context: Mapping[str, str]) -> dict[str, object]:
     plain = NewJob(topic=job.topic, payload=job.payload)
     names = (name for name in NewJob.__slots__ if getattr(job, name) != getattr(plain, name))
-    return ({"context": context} if context else {}) | {name: getattr(job, name) for name in names}
+    found = {name: getattr(job, name) for name in names}
+    return found | ({"context": its} if (its := context_of(job.context, context)) else {})
 
 
 async def write(connection: Any, its: Columns) -> None:

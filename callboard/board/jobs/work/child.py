@@ -30,9 +30,10 @@ from callboard.board.jobs.work.ending import Ending, failed, succeeded
 from callboard.board.jobs.work.running_job import LATER, RunningJob
 from callboard.messages.jobs.job_mail import LeasedJob
 from callboard.messages.jobs.progress_messages import JobProgress
+from callboard.telemetry.spans import go_on
 
-Call = tuple[str, LeasedJob]
-"""The function, as ``module:name``, and its job."""
+Call = tuple[str, LeasedJob, str]
+"""The function, as ``module:name``, its job, and the ``traceparent`` of the attempt."""
 Said = JobProgress | Ending | None
 
 SIZE_BYTES = 4
@@ -70,8 +71,8 @@ class Child:
         """Run jobs until the worker has gone."""
         threading.Thread(target=self._hear, daemon=True).start()
         while True:
-            (function, leased), running = self._calls.get()
-            ending = copy_context().run(self._run, function, leased, running)
+            call, running = self._calls.get()
+            ending = copy_context().run(self._run, *call, running)
             if ending.error is not None:  # of a class that the worker may not know
                 ending = replace(ending, error=RuntimeError(ending.message))
             running.over()
@@ -90,11 +91,12 @@ class Child:
                     its.stop()
         os.killpg(0, signal.SIGKILL)  # the worker has gone: so does this process, with all that it has started
 
-    def _run(self, function: str, leased: LeasedJob, running: RunningJob) -> Ending:
+    def _run(self, function: str, leased: LeasedJob, trace: str, running: RunningJob) -> Ending:
         try:
             found = handler(function)
             arguments = found.arguments(leased.payload, running)
             bind(running)
+            go_on(trace)
         except BaseException as error:  # noqa: BLE001 - the job may be for a worker of another version
             return failed(error, retry_exceptions=True)
         with self._saying:

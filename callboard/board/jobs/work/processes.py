@@ -14,7 +14,6 @@ from callboard.board.jobs.work.deadline import Deadline
 from callboard.board.jobs.work.ending import Ending
 from callboard.board.jobs.work.running_job import RunningJob
 from callboard.logger import get_logger
-from callboard.messages.jobs.job_mail import LeasedJob
 from callboard.messages.jobs.progress_messages import JobProgress
 
 START_S = 60.0
@@ -42,14 +41,14 @@ class JobProcesses:
         self._idle: list[JobProcess] = []
         self._alive: dict[JobProcess, asyncio.Task[None]] = {}
 
-    async def run(self, function: str, leased: LeasedJob, running: RunningJob) -> Ending:
+    async def run(self, call: Call, running: RunningJob) -> Ending:
         """Run the job in one of the processes. Raises ``ProcessEnded``, ``TooLong`` or ``OSError``."""
         its = self._idle.pop() if self._idle else await self._start()
         try:
-            ending = await its.begin((function, leased), running)
+            ending = await its.begin(call, running)
             if ending is None:
                 running.begun_s = asyncio.get_running_loop().time()
-                async with Deadline(leased, running):
+                async with Deadline(call[1], running):
                     ending = await its.end(running)
         except BaseException:
             its.kill()

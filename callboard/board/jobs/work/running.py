@@ -6,6 +6,7 @@ from contextvars import copy_context
 from functools import partial
 
 from callboard.board.jobs.functions.handlers import Handler, finished
+from callboard.board.jobs.job_spans import attempting, tell
 from callboard.board.jobs.log_context import bind
 from callboard.board.jobs.work.deadline import Deadline, TooLong
 from callboard.board.jobs.work.ending import Ending, failed
@@ -14,6 +15,7 @@ from callboard.board.jobs.work.running_job import RunningJob
 from callboard.board.jobs.work.threads import JobThreads
 from callboard.messages.jobs.job_mail import LeasedJob
 from callboard.messages.jobs.job_messages import Outcome
+from callboard.telemetry.spans import Span
 
 
 async def run(
@@ -23,9 +25,18 @@ async def run(
 
     Raises nothing. A job whose task the worker has cancelled is not its own any more, so what it returns is ignored.
     """
+    with attempting(running) as span:
+        ending = await _run(handler, leased, running, threads, processes, span)
+        tell(span, ending)
+        return ending
+
+
+async def _run(
+    handler: Handler, leased: LeasedJob, running: RunningJob, threads: JobThreads, processes: JobProcesses, span: Span
+) -> Ending:
     try:
         if handler.reference:
-            return await processes.run(handler.reference, leased, running)
+            return await processes.run((handler.reference, leased, span.traceparent), running)
         return await _here(handler, leased, running, threads)
     except (TooLong, ProcessEnded) as error:
         outcome = Outcome.FAILED if leased.retry_exceptions else Outcome.CANCELLED

@@ -66,7 +66,8 @@ class RunningJob:
         attempt: counts from 1.
         lease: the number of the record that gave the job to this worker.
         after: the jobs that it has waited for: ``board.jobs.get`` has their results.
-        context: what was bound in the logs of the code that added it, by the names that its board keeps.
+        context: what was bound in the logs of the code that added it, by the names that its board keeps, and the header
+            ``traceparent`` of its span, if it was traced.
         begun_s: when the attempt began, by the clock of the event loop; 0 before.
     """
 

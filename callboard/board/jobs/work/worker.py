@@ -1,10 +1,11 @@
 """A worker: runs jobs in this process, which is a member of the cluster for as long."""
 
 import asyncio
+from collections.abc import Coroutine
 from contextlib import suppress
 from socket import gethostname
 from types import TracebackType
-from typing import Self
+from typing import Any, Literal, Self
 
 from callboard.actors.jobs.worker import roles
 from callboard.actors.jobs.worker.settings import WorkerSettings
@@ -17,7 +18,7 @@ from callboard.board.jobs.work.progress import ProgressReports
 from callboard.board.jobs.work.running_job import RunningJob
 from callboard.board.jobs.work.slots import Slots
 from callboard.board.member.attendance import Attendance
-from callboard.board.member.calling import completed
+from callboard.board.member.calling import completed, one_ended
 from callboard.board.member.member import Member
 from callboard.door.limits import TIMEOUT_S_MAX
 from callboard.errors import CallboardError, MembershipEnded, NotAnswered
@@ -50,8 +51,7 @@ class Worker:
         self._board, self._member, self._handlers = board, member, handlers
         self._drain_s, self._deny, self._tags = drain_s, deny, tags
         self._known: dict[int, RunningJob] = {}  # until their end was read back
-        self._ended = Outcomes()
-        self._revoked = asyncio.Event()
+        self._ended, self._revoked = Outcomes(), asyncio.Event()
         self._progress = ProgressReports(self._say, lambda: self._incarnation)
         self._slots = Slots(slots, handlers, self._progress, self._has, self._end)
         self._tasks = self._slots.tasks
@@ -73,9 +73,17 @@ class Worker:
             raise
         self._stopping, self._serves, self._serving = False, "", asyncio.Event()
         work = (self._follow_cluster(), self._take_work(), self._report(), self._progress.follow(self._known))
-        self._work = [asyncio.create_task(each) for each in work]
-        for task in self._work:
-            task.add_done_callback(_tell_failure)
+        self._work = [_begun(each) for each in work]
+
+    @property
+    def state(self) -> Literal["stopped", "failed", "waiting", "paused", "working"]:
+        """What it does: ``waiting`` is for its membership, and ``working`` to take jobs."""
+        if not self._work or self._stopping:
+            return "stopped"
+        if any(each.done() for each in self._work):
+            return "failed"
+        member = self._serves and self._attendance.standing
+        return "waiting" if not member else "paused" if self._paused else "working"
 
     @property
     def _attendance(self) -> Attendance:
@@ -222,14 +230,7 @@ class Worker:
 
     async def ended(self) -> None:
         """Wait until it has ended. Raises ``MembershipEnded``, or what else ended it, unless it was stopped."""
-        member = asyncio.create_task(self._member.ended())
-        try:
-            done, _ = await asyncio.wait({member, *self._work}, return_when=asyncio.FIRST_COMPLETED)
-        finally:
-            member.cancel()
-        for each in done:
-            if not each.cancelled():
-                each.result()
+        await one_ended(self._member.ended(), self._work)
 
     async def stop(self) -> None:
         """Take no more jobs, wait for those that run, give back the others, and leave the cluster. If the log does not
@@ -286,6 +287,12 @@ class Worker:
         await self.stop()
         if instead is not None:
             raise instead
+
+
+def _begun(work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
+    task = asyncio.create_task(work)
+    task.add_done_callback(_tell_failure)
+    return task
 
 
 def _tell_failure(work: asyncio.Task[None]) -> None:

@@ -1,5 +1,6 @@
 """Decodes the records of the log for display."""
 
+import tempfile
 from dataclasses import asdict, dataclass
 from enum import Enum
 from pathlib import Path
@@ -105,7 +106,7 @@ def plain_record(topic: str, record: Record, event: Event | CallboardError) -> d
     return data | {"message": _plain(asdict(event))}
 
 
-async def record_data(log: Log, blobs: BlobStore, topic: str, offset: int, spool: Path) -> dict[str, Any]:
+async def record_data(log: Log, blobs: BlobStore, topic: str, offset: int) -> dict[str, Any]:
     """One whole record as plain data: headers, message, and the entries of a package.
 
     Raises ``OffsetOutOfRange`` if there is no record at this offset.
@@ -115,7 +116,8 @@ async def record_data(log: Log, blobs: BlobStore, topic: str, offset: int, spool
     data = plain_record(topic, record, event)
     if isinstance(event, PackageMessage) and event.kind is Kind.ADD:
         try:
-            data["entries"] = [_plain(asdict(entry)) for entry in await entries_of(event, blobs, spool)]
+            with tempfile.TemporaryDirectory(prefix="callboard-record-") as spool:
+                data["entries"] = [_plain(asdict(entry)) for entry in await entries_of(event, blobs, Path(spool))]
         except (PackageError, BlobError, SchemaTooNew) as error:
             data["problem"] = str(error)
     return data
@@ -142,7 +144,7 @@ def _about(event: Event) -> str:  # noqa: PLR0911, PLR0912 - one line a message
         case DiscoveryMessage():
             return f"{event.subscriber}: {event.state.name} at {event.offset} {event.reason}".rstrip()
         case CommandMessage():
-            return f"{event.author} to {event.subscriber}: {_command(event)} {event.reason}".rstrip()
+            return f"{event.author} to {event.subscriber}: {command_in_words(event)} {event.reason}".rstrip()
         case CommandResultMessage():
             outcome = "accepted" if event.accepted else "refused"
             return f"{event.subscriber}: {outcome} the command at {event.command_offset} {event.reason}".rstrip()
@@ -173,7 +175,7 @@ def _about(event: Event) -> str:  # noqa: PLR0911, PLR0912 - one line a message
             return job_wording.about(event)
 
 
-def _command(command: CommandMessage) -> str:
+def command_in_words(command: CommandMessage) -> str:
     """The command's name, and its offset if that matters."""
     for name, details in command.kinds.items():
         offset = getattr(details, "offset", -1)

@@ -44,10 +44,10 @@ class RecordFilter:
             return False
         if isinstance(event, CallboardError):
             return self.publisher in ("", record.header("publisher")) or not record.header("publisher")
-        kind: Kind | None = getattr(event, "kind", None)
+        kind = getattr(event, "kind", None)  # of a package; others have kinds, too, which are texts
         return (
             self.publisher in ("", getattr(event, "publisher", ""))
-            and (not self.kind or (kind is not None and kind.name == self.kind.upper()))
+            and (not self.kind or (isinstance(kind, Kind) and kind.name == self.kind.upper()))
             and self.user in ("", getattr(event, "user", ""), getattr(event, "author", ""))
             and (not self.path or any(_matches(path, self.path) for path in getattr(event, "paths", ())))
             and (self.pattern is None or any(self.pattern.search(text) for text in _texts(record, event)))
@@ -55,10 +55,12 @@ class RecordFilter:
 
 
 async def listed(
-    log: Log, topic: str, wanted: RecordFilter, limit: int, now_ns: int, *, cursor: str = "", start: int | None = None
-) -> Page[LoggedRecord]:
+    log: Log, topic: str, wanted: RecordFilter, limit: int, now_ns: int, *, cursor: str = "", start: int | None = None,
+    scan: int = SCAN_MAX,
+) -> Page[LoggedRecord]:  # fmt: skip
     """A page of the matching records, oldest first: the newest ones, or the oldest from ``start`` on. The next page
-    continues from there, back or forth; ``cursor`` is that of the page before.
+    continues from there, back or forth; ``cursor`` is that of the page before. A page may be short, as it comes of
+    ``scan`` records at most.
 
     Raises ``OffsetOutOfRange`` if the log does not have ``start``, and ``RequestRefused`` for a cursor that is none of
     this listing.
@@ -77,7 +79,7 @@ async def listed(
     end = min(high, end) if forth else min(at, high, end)
     back = backwards(log, topic, low, end, WINDOW_OFFSETS)
     async for record in between(log, topic, at, end, lost) if forth else back:
-        if more := len(found) >= limit or looked_at >= SCAN_MAX:
+        if more := len(found) >= limit or looked_at >= scan:
             break
         looked_at, at = looked_at + 1, record.offset + forth
         event = opened(record)

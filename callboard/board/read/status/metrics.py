@@ -1,24 +1,25 @@
-"""The status of a board as metrics in the text format of Prometheus. No label is ever a package's id."""
+"""The status of a board as metrics for Prometheus. No label is ever a package's id."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from itertools import accumulate, repeat
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from operator import attrgetter
 from types import MappingProxyType
 from typing import get_args
+
+from prometheus_client.core import InfoMetricFamily, Metric
 
 from callboard.actors.core.agent import Agent
 from callboard.actors.publisher import roles
 from callboard.backends.log import Bounds
 from callboard.backends.logs.signed_log import Ignored
 from callboard.board.events.listeners import ListenerState
+from callboard.board.read.status.families import Sample, family, histograms, single, states
 from callboard.board.topology.view import ClusterCondition, ClusterReport
 from callboard.board.views import BoardStatus, CohortQueue, PublisherStatus, QueueState, SubscriberStatus
-from callboard.escaping import escaped
 from callboard.messages.distribution.fleet_mail import Liveness
 from callboard.messages.distribution.publisher_mail import CountersQuery
-from callboard.messages.distribution.topic_messages import BOUNDS_S, DiscoveryMessage, Histogram, State
+from callboard.messages.distribution.topic_messages import DiscoveryMessage, Histogram, State
+from callboard.version import __version__
 
-CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 STATES = tuple(state.name.lower() for state in State)
 LIVENESS = tuple(liveness.name.lower() for liveness in Liveness)
 QUEUE_STATES = get_args(QueueState)
@@ -31,9 +32,22 @@ ROWS_MAX = 2000
 """Limit of subscribers and of publishers with metrics, forty and more each: any process can announce thousands, and
 Prometheus keeps them for weeks. Those that others wait for come first."""
 
+COUNTED = {
+    "package_append_duration_seconds": "Of appends to the log, of one package or several, with their retries.",
+    "package_build_duration_seconds": "Of building a package and storing its content.",
+    "package_size_bytes_total": "Bytes that a subscriber fetches for the packages appended.",
+    "queue_cache_entries": "Packages that are in memory.",
+    "queue_cache_fetches_total": "Reads of older packages from the log.",
+    "requests_accepted_total": "Requests that became packages.",
+    "requests_dropped_total": "Refused requests that had nothing to ship.",
+    "requests_refused_total": "Requests that were refused.",
+    "requests_throttled_total": "Accepted requests that were delayed by a backlog.",
+}
+"""What the actors of a publisher count, from their start."""
+
+WHO, BY_STATUS = ("subscriber",), ("subscriber", "status")
+
 Counted = Mapping[str, int | Histogram]
-Labels = Mapping[str, str]
-Sample = tuple[Labels, float]
 
 
 async def counters(agent: Agent, timeout_s: float) -> dict[str, int | Histogram]:
@@ -46,7 +60,7 @@ async def counters(agent: Agent, timeout_s: float) -> dict[str, int | Histogram]
     return found
 
 
-def exposition(
+def board_metrics(
     status: BoardStatus,
     bounds: Mapping[str, Bounds],
     counted: Mapping[str, Counted],
@@ -54,70 +68,82 @@ def exposition(
     ignored: Mapping[str, Ignored] = MappingProxyType({}),
     cluster: ClusterReport | None = None,
     listeners: Sequence[ListenerState] = (),
-) -> str:
+) -> Iterator[Metric]:
     """All metrics. ``bounds`` by topic; ``counted`` by publisher, of those that run in this process; ``announced`` by
     subscribers; ``ignored`` by topic, of the records that this process has read; ``cluster`` if there may be one;
     ``listeners`` to distributed events.
     """
     rows = sorted(status.subscribers, key=lambda row: not row.counts)
     rows, left_out = rows[:ROWS_MAX], {row.name for row in rows[ROWS_MAX:]}
-    publishers, others = status.publishers[:ROWS_MAX], len(status.publishers[ROWS_MAX:])
-    lines = [
-        *_subscribers(tuple(rows)),
-        *_durations([said for said in announced if said.subscriber not in left_out]),
-        *_publishers(publishers),
-        *family("subscribers_left_out", "gauge", "Subscribers without figures here.", [({}, len(left_out))]),
-        *family("publishers_left_out", "gauge", "Publishers without figures here.", [({}, others)]),
-        *_topics(bounds),
-        *family(
-            "untrusted_records_total",
-            "counter",
-            "Records that are not signed by a trusted key, as far as read here.",
-            [({"topic": topic}, each.count) for topic, each in sorted(ignored.items())],
-        ),
-        *_counted(counted),
-        *(_cluster(cluster) if cluster is not None and cluster.condition != "none" else ()),
-        *_listeners(listeners[:ROWS_MAX]),
-        *family("board_problem", "gauge", "1 while the board cannot be read in full.", [({}, bool(status.problem))]),
-    ]
-    return "".join(f"{line}\n" for line in lines)
+    yield from build_info()
+    yield from announced_metrics(rows, [said for said in announced if said.subscriber not in left_out])
+    yield from _seen_metrics(rows)
+    yield from _publishers(status.publishers[:ROWS_MAX])
+    yield from single("subscribers_left_out", "Subscribers without figures here.", len(left_out))
+    yield from single("publishers_left_out", "Publishers without figures here.", len(status.publishers[ROWS_MAX:]))
+    yield from topic_metrics(bounds)
+    untrusted = [((topic,), each.count) for topic, each in sorted(ignored.items())]
+    text = "Records that are not signed by a trusted key, as far as read here."
+    yield from family("untrusted_records_total", text, ("topic",), untrusted)
+    yield from _counted(counted)
+    if cluster is not None and cluster.condition != "none":
+        yield from _cluster(cluster)
+    yield from _listeners(listeners[:ROWS_MAX])
+    yield from single("board_problem", "1 while the board cannot be read in full.", bool(status.problem))
 
 
-def _subscribers(rows: tuple[SubscriberStatus, ...]) -> Iterable[str]:
-    def gauge(name: str, text: str, values: Iterable[tuple[SubscriberStatus, float]]) -> Iterable[str]:
-        return family(name, "gauge", text, [({"subscriber": row.name}, value) for row, value in values])
+def build_info() -> Iterator[Metric]:
+    """Which version this is."""
+    yield InfoMetricFamily("callboard_build", "The version of callboard.", {"version": __version__})
 
+
+def announced_metrics(rows: Sequence[SubscriberStatus], announced: Sequence[DiscoveryMessage]) -> Iterator[Metric]:
+    """What subscribers say of themselves: what they do, where they are, and how long that takes."""
+    yield from _figures(rows, (
+        ("offset", "The last processed offset of the package topic.", "offset"),
+        ("attempts", "Attempts at the head of the queue.", "attempts"),
+        ("importing_seconds", "Duration of the import at the head, 0 for none.", "importing_s"),
+        ("ready", "1 once the subscriber is ready to serve.", "ready"),
+    ))  # fmt: skip
+    yield from _states(rows, "state", "What the subscriber does: 1 for the present state.", STATES)
+    yield from family(
+        "subscriber_packages_total",
+        "What became of packages at the subscriber.",
+        BY_STATUS,
+        _by_status(rows, _packages),
+    )
+    imports = [((said.subscriber,), said.imports) for said in announced]
+    text = "Of imports that succeeded; a batch of packages is one import."
+    yield from histograms("subscriber_import_duration_seconds", text, WHO, imports)
+    latencies = [((said.subscriber,), said.latencies) for said in announced]
+    yield from histograms("subscriber_latency_seconds", "From a package's append to its import.", WHO, latencies)
+
+
+def _seen_metrics(rows: Sequence[SubscriberStatus]) -> Iterator[Metric]:
+    """What only a look at the whole board tells."""
     known = [row for row in rows if row.lag_packages >= 0 and not row.uncounted]
-    yield from gauge("subscriber_lag_packages", "Packages in the queue.", ((row, row.lag_packages) for row in known))
-    yield from gauge("subscriber_lag_bytes", "Bytes to fetch for it.", ((row, row.lag_bytes) for row in known))
-    yield from gauge("subscriber_lag_seconds", "Age of the oldest queued package.", ((row, row.lag_s) for row in known))
-    yield from gauge("subscriber_offset", "The last processed offset.", ((row, row.offset) for row in rows))
-    yield from gauge("subscriber_attempts", "Attempts at the head of the queue.", ((row, row.attempts) for row in rows))
-    yield from gauge("subscriber_importing_seconds", "Duration of the import at the head, 0 for none.",
-                     ((row, row.importing_s) for row in rows))  # fmt: skip
-    yield from gauge("subscriber_seen_seconds", "Since its last announcement.", ((row, row.seen_s) for row in rows))
-    yield from gauge("subscriber_ready", "1 once it is ready to serve.", ((row, row.ready) for row in rows))
-    yield from gauge("subscriber_needs", "1 while an operator has to act; callboard doctor says how.",
-                     ((row, row.needs) for row in rows))  # fmt: skip
-    yield from _states(
-        "subscriber_state", "What it does.", "subscriber", STATES, ((row.name, row.state) for row in rows)
-    )
-    yield from _states(
-        "subscriber_liveness", "Whether it is heard of.", "subscriber", LIVENESS,
-        ((row.name, row.liveness) for row in rows),
-    )  # fmt: skip
-    yield from _states(
-        "subscriber_queue", "State of its queue.", "subscriber", QUEUE_STATES, ((row.name, row.queue) for row in rows)
-    )
-    yield from family("subscriber_errors", "gauge", "Packages in the error queue.", _by_status(rows, _errors))
-    yield from family("subscriber_packages_total", "counter", "What became of packages.", _by_status(rows, _packages))
+    yield from _figures(known, (
+        ("lag_packages", "Packages in the queue.", "lag_packages"),
+        ("lag_bytes", "Bytes to fetch for the queue.", "lag_bytes"),
+        ("lag_seconds", "Age of the oldest queued package.", "lag_s"),
+    ))  # fmt: skip
+    yield from _figures(rows, (
+        ("seen_seconds", "Since the last announcement.", "seen_s"),
+        ("needs", "1 while an operator has to act; callboard doctor says how.", "needs"),
+    ))  # fmt: skip
+    yield from _states(rows, "liveness", "Whether the subscriber is heard of: 1 for what is so.", LIVENESS)
+    yield from _states(rows, "queue", "State of the queue: 1 for the present one.", QUEUE_STATES)
+    yield from family("subscriber_errors", "Packages in the error queue.", BY_STATUS, _by_status(rows, _errors))
 
 
-def _durations(announced: Sequence[DiscoveryMessage]) -> Iterable[str]:
-    imports = [({"subscriber": said.subscriber}, said.imports) for said in announced]
-    latencies = [({"subscriber": said.subscriber}, said.latencies) for said in announced]
-    yield from _histograms("subscriber_import_duration_seconds", "Of imports that succeeded.", imports)
-    yield from _histograms("subscriber_latency_seconds", "From a package's append to its import.", latencies)
+def _figures(rows: Sequence[SubscriberStatus], wanted: Iterable[tuple[str, str, str]]) -> Iterator[Metric]:
+    """The families of these names, texts and fields."""
+    for name, text, field in wanted:
+        yield from family(f"subscriber_{name}", text, WHO, [((row.name,), getattr(row, field)) for row in rows])
+
+
+def _states(rows: Sequence[SubscriberStatus], field: str, text: str, known: Sequence[str]) -> Iterator[Metric]:
+    return states(f"subscriber_{field}", text, "subscriber", known, map(attrgetter("name", field), rows))
 
 
 def _errors(row: SubscriberStatus) -> Mapping[str, int]:
@@ -133,128 +159,96 @@ def _packages(row: SubscriberStatus) -> Mapping[str, int]:
 def _by_status(
     rows: Iterable[SubscriberStatus], figures: Callable[[SubscriberStatus], Mapping[str, int]]
 ) -> list[Sample]:
-    return [
-        ({"subscriber": row.name, "status": status}, value) for row in rows for status, value in figures(row).items()
-    ]
+    return [((row.name, status), value) for row in rows for status, value in figures(row).items()]
 
 
-def _publishers(publishers: tuple[PublisherStatus, ...]) -> Iterable[str]:
+def _publishers(publishers: Sequence[PublisherStatus]) -> Iterator[Metric]:
     queues = [queue for each in publishers for queue in (each.persisted, each.published) if queue is not None]
     known = [queue for queue in queues if not queue.uncounted]
 
-    def gauge(name: str, text: str, values: Iterable[tuple[CohortQueue, float]]) -> Iterable[str]:
-        samples = [({"publisher": queue.publisher, "cohort": queue.name}, value) for queue, value in values]
-        return family(name, "gauge", text, samples)
+    def gauge(name: str, text: str, values: Iterable[tuple[CohortQueue, float]]) -> Iterator[Metric]:
+        samples = [((queue.publisher, queue.name), value) for queue, value in values]
+        return family(name, text, ("publisher", "cohort"), samples)
 
-    yield from _states(
-        "publisher_state", "Worst state of its queues.", "publisher", QUEUE_STATES,
-        ((each.name, each.state) for each in publishers),
-    )  # fmt: skip
-    yield from family("publisher_needs", "gauge", "1 while an operator has to act.",
-                       [({"publisher": each.name}, each.needs) for each in publishers])  # fmt: skip
+    now = map(attrgetter("name", "state"), publishers)
+    yield from states(
+        "publisher_state",
+        "Worst state of the publisher's queues: 1 for the present one.",
+        "publisher",
+        QUEUE_STATES,
+        now,
+    )
+    needs = [((each.name,), each.needs) for each in publishers]
+    yield from family("publisher_needs", "1 while an operator has to act.", ("publisher",), needs)
     yield from gauge("cohort_packages", "Packages that the slowest lacks.", ((each, each.size) for each in known))
-    yield from gauge("cohort_bytes", "Bytes to fetch for these.", ((each, each.length) for each in known))
-    yield from gauge("cohort_seconds", "Age of the oldest of these.", ((each, each.oldest_s) for each in known))
+    yield from gauge(
+        "cohort_bytes",
+        "Bytes to fetch for the packages that the slowest lacks.",
+        ((each, each.length) for each in known),
+    )
+    yield from gauge(
+        "cohort_seconds", "Age of the oldest package that the slowest lacks.", ((each, each.oldest_s) for each in known)
+    )
     yield from gauge("cohort_members", "Subscribers that count.", ((each, each.members) for each in queues))
 
 
-def _topics(bounds: Mapping[str, Bounds]) -> Iterable[str]:
-    first = [({"topic": topic}, float(each.first)) for topic, each in bounds.items()]
-    end = [({"topic": topic}, float(each.end)) for topic, each in bounds.items()]
-    yield from family("topic_first_offset", "gauge", "The oldest offset that the log has.", first)
-    yield from family("topic_end_offset", "gauge", "The offset after the newest.", end)
+def topic_metrics(bounds: Mapping[str, Bounds]) -> Iterator[Metric]:
+    """What the log has."""
+    first = [((topic,), each.first) for topic, each in bounds.items()]
+    yield from family("topic_first_offset", "The oldest offset that the log has.", ("topic",), first)
+    end = [((topic,), each.end) for topic, each in bounds.items()]
+    yield from family("topic_end_offset", "The offset after the newest.", ("topic",), end)
 
 
-def _cluster(found: ClusterReport) -> Iterable[str]:
+def _cluster(found: ClusterReport) -> Iterator[Metric]:
     """Labels are instances, which survive restarts, of at most a thousand members."""
-    states = [({"state": each}, each == found.condition) for each in CONDITIONS]
-    yield from family("cluster_condition", "gauge", "State of the cluster and its view.", states)
+    conditions = [((each,), each == found.condition) for each in CONDITIONS]
+    yield from family(
+        "cluster_condition", "State of the cluster and its view: 1 for the present one.", ("state",), conditions
+    )
     for name, text, value in (
         ("members", "Members of the cluster.", len(found.members)),
-        ("epoch", "The epoch of its view.", found.epoch),
+        ("epoch", "The epoch of the cluster's view.", found.epoch),
         ("frozen", "1 while no member is evicted, except by command.", found.frozen),
-        ("unsettled_seconds", "How long its view has been waiting for acknowledgements.", found.unsettled_s),
-        ("barrier_seconds", "How long the last settled view waited for them, -1 if unknown.", found.barrier_s),
+        ("unsettled_seconds", "How long the view has been waiting for acknowledgements.", found.unsettled_s),
+        ("barrier_seconds", "How long the last settled view waited for all, -1 if unknown.", found.barrier_s),
         ("last_record_seconds", "Age of the newest record of the cluster.", found.last_record_s),
         ("evictions_total", "Members evicted, as far as read here.", found.evictions),
         ("rejoins_total", "Joins of former members, as far as read here.", found.rejoins),
         ("false_suspicions_total", "Members evicted or suspected that then spoke.", found.false_suspicions),
     ):
-        kind = "counter" if name.endswith("_total") else "gauge"
-        yield from family(f"cluster_{name}", kind, text, [({}, value)])
-    refused = [({"reason": reason}, count) for reason, count in found.refused.items()]
-    yield from family("cluster_refused_total", "counter", "Refused records, as far as read here.", refused)
-    lags = [({"instance": each.instance}, each.lag_s) for each in found.members if each.lag_s >= 0]
-    yield from family("cluster_member_lag_seconds", "gauge", "Age of what it had not read at its renewal.", lags)
-    leases = [({"instance": each.instance}, each.lease_left_s) for each in found.members]
-    yield from family("cluster_member_lease_left_seconds", "gauge", "Until others may evict it.", leases)
-    leads = [({"instance": each.instance}, each.is_leader) for each in found.members]
-    yield from family("cluster_member_leader", "gauge", "1 for the leader.", leads)
+        yield from single(f"cluster_{name}", text, value)
+    refused = [((reason,), count) for reason, count in found.refused.items()]
+    yield from family("cluster_refused_total", "Refused records, as far as read here.", ("reason",), refused)
+    for name, text, values in (
+        ("lag_seconds", "Age of what the member had not read when it renewed.",
+         [((each.instance,), each.lag_s) for each in found.members if each.lag_s >= 0]),
+        ("lease_left_seconds", "Until others may evict the member.",
+         [((each.instance,), each.lease_left_s) for each in found.members]),
+        ("leader", "1 for the leader.", [((each.instance,), each.is_leader) for each in found.members]),
+    ):  # fmt: skip
+        yield from family(f"cluster_member_{name}", text, ("instance",), values)
 
 
-def _listeners(states: Sequence[ListenerState]) -> Iterable[str]:
-    for name, kind, text, value in (
-        ("behind", "gauge", "Offsets that it is behind the newest event.", attrgetter("behind")),
-        ("oldest_seconds", "gauge", "Age of the oldest event not handled.", attrgetter("oldest_s")),
-        ("attempts", "gauge", "Failed attempts at the next event.", attrgetter("attempts")),
-        ("given_up_total", "counter", "Events that it gave up.", attrgetter("given_up")),
-        ("lost_total", "counter", "Offsets trimmed before it handled them.", attrgetter("lost")),
+def _listeners(listeners: Sequence[ListenerState]) -> Iterator[Metric]:
+    for name, text, field in (
+        ("behind", "Offsets that the listener is behind the newest event.", "behind"),
+        ("oldest_seconds", "Age of the oldest event that the listener has not handled.", "oldest_s"),
+        ("attempts", "Failed attempts at the listener's next event.", "attempts"),
+        ("given_up_total", "Events that the listener gave up.", "given_up"),
+        ("lost_total", "Offsets trimmed before the listener handled them.", "lost"),
     ):
-        yield from family(f"listener_{name}", kind, text, [({"listener": its.name}, value(its)) for its in states])
+        samples = [((its.name,), getattr(its, field)) for its in listeners]
+        yield from family(f"listener_{name}", text, ("listener",), samples)
 
 
-def _counted(counted: Mapping[str, Counted]) -> Iterable[str]:
-    """``NAME_total`` is a counter, any other ``NAME`` a gauge, unless it is a histogram."""
-    text = "Of the publisher in this process, since it started."
+def _counted(counted: Mapping[str, Counted]) -> Iterator[Metric]:
+    labels = ("publisher",)
     for name in sorted({name for each in counted.values() for name in each}):
-        found = [({"publisher": publisher}, each[name]) for publisher, each in counted.items() if name in each]
-        kind = "counter" if name.endswith("_total") else "gauge"
-        figures = [(labels, float(value)) for labels, value in found if not isinstance(value, Histogram)]
-        yield from family(name, kind, text, figures)
-        durations = [(labels, value) for labels, value in found if isinstance(value, Histogram)]
-        yield from _histograms(name, text, durations)
-
-
-def _histograms(name: str, text: str, found: Iterable[tuple[Labels, Histogram | None]]) -> Iterable[str]:
-    """Histograms; Prometheus buckets are cumulative."""
-    lines: list[str] = []
-    for labels, histogram in found:
-        if histogram is not None:
-            counts = (*(max(count, 0) for count in histogram.counts), *repeat(0, len(BOUNDS_S) + 1))
-            totals = list(accumulate(counts[: len(BOUNDS_S) + 1]))
-            for bound, total in zip((*map(_number, BOUNDS_S), "+Inf"), totals, strict=True):
-                lines.append(f"callboard_{name}_bucket{_labels({**labels, 'le': bound})} {total}")
-            lines.append(f"callboard_{name}_sum{_labels(labels)} {max(histogram.sum_us, 0) / 1e6:.6f}")
-            lines.append(f"callboard_{name}_count{_labels(labels)} {totals[-1]}")
-    if lines:
-        yield f"# HELP callboard_{name} {text}"
-        yield f"# TYPE callboard_{name} histogram"
-        yield from lines
-
-
-def _states(
-    name: str, text: str, label: str, states: tuple[str, ...], found: Iterable[tuple[str, str]]
-) -> Iterable[str]:
-    samples = [({label: who, "state": state}, state == present) for who, present in found for state in states]
-    return family(name, "gauge", text, samples)
-
-
-def family(name: str, kind: str, text: str, samples: Iterable[Sample]) -> Iterable[str]:
-    """The lines of a metric; none without samples."""
-    lines = [f"callboard_{name}{_labels(labels)} {_number(value)}" for labels, value in samples]
-    if lines:
-        yield f"# HELP callboard_{name} {text}"
-        yield f"# TYPE callboard_{name} {kind}"
-        yield from lines
-
-
-def _labels(labels: Labels) -> str:
-    return "{" + ",".join(f'{name}="{_escaped(value)}"' for name, value in labels.items()) + "}" if labels else ""
-
-
-def _escaped(value: str) -> str:
-    return escaped(value).replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
-
-
-def _number(value: float) -> str:
-    return f"{value:.3f}".rstrip("0").rstrip(".") if isinstance(value, float) else str(int(value))
+        text = COUNTED.get(name, "Of the publisher in this process, since it started.")
+        found = [((publisher,), each[name]) for publisher, each in counted.items() if name in each]
+        durations = [(values, value) for values, value in found if isinstance(value, Histogram)]
+        yield from histograms(name, text, labels, durations)
+        yield from family(
+            name, text, labels, [(its, value) for its, value in found if not isinstance(value, Histogram)]
+        )

@@ -10,13 +10,14 @@ from callboard.actors.publisher import roles
 from callboard.actors.publisher.fleet.following import after_trim, counts, is_elsewhere, on_log
 from callboard.actors.publisher.intake.distributor import WAITING_MAX
 from callboard.backends.address import shown
-from callboard.backends.log import Log
-from callboard.board.read.queues.queue_sizes import log_bounds, log_identity, queue_of, sizes
+from callboard.backends.log import Bounds, Log
+from callboard.board.read.queues.queue_sizes import log_identity, queue_of, sizes
 from callboard.board.read.status.cohort import Cohorts, publisher_status
 from callboard.board.read.status.remedies import needs, publisher_troubles, troubles
 from callboard.board.views import BoardStatus, HeldUp, PublisherStatus, QueueState, SubscriberStatus
 from callboard.door.limits import THROTTLE_S_MAX
 from callboard.door.names import unknown
+from callboard.errors import LogError
 from callboard.messages.bounds import is_id
 from callboard.messages.distribution.fleet_mail import ErrorCount, ErrorsQuery, FleetQuery, FleetView, Liveness, Member
 from callboard.messages.distribution.queue_mail import QueueSize
@@ -72,7 +73,7 @@ def followed(member: Member) -> tuple[str, ...]:
 async def board_status(agent: Agent, log: Log, topic: str, now_ns: int, timeout_s: float) -> BoardStatus:
     """The whole board at this moment; ``topic`` is the package topic."""
     log_id = await log_identity(log, topic)
-    view, bounds = await asyncio.gather(fleet(agent, log_id, timeout_s), log_bounds(log, topic))
+    view, (bounds, away) = await asyncio.gather(fleet(agent, log_id, timeout_s), _bounds(log, topic))
     placed = _countable(view.members, log_id)
     wanted = [queue_of(member, bounds, publisher) for member in placed.values() for publisher in followed(member)]
     found = await sizes(agent, wanted, bounds.end, timeout_s)
@@ -98,7 +99,15 @@ async def board_status(agent: Agent, log: Log, topic: str, now_ns: int, timeout_
         _judged_publisher(replace(each, held_up=held_up.get(each.name, ())), cohorts) for each in publishers
     )
     notes = (*_notes(view), *_left_out(view, placed, len(names) - len(shown), log_id), *_counting(rows))
-    return BoardStatus(tuple(rows), publishers, found.problem or problem, notes)
+    return BoardStatus(tuple(rows), publishers, found.problem or problem or away, notes)
+
+
+async def _bounds(log: Log, topic: str) -> tuple[Bounds, str]:
+    """The range of packages, and why it is unknown: the fleet and its queues answer by what they have read."""
+    try:
+        return await log.bounds(topic), ""
+    except LogError as error:
+        return Bounds(0, 0), str(error)
 
 
 def _countable(members: Iterable[Member], log_id: str) -> dict[str, Member]:

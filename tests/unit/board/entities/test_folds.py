@@ -72,7 +72,7 @@ async def test_without_folds_there_is_nothing_to_tell() -> None:
     async with Callboard("memory:") as board:
         assert await board.folds() == ()
         assert await examine_folds(board.context) == []
-        assert await fold_metrics(board.context) == ""
+        assert await fold_metrics(board.context) == []
 
 
 @pytest.mark.proves("A29")
@@ -263,16 +263,16 @@ async def test_metrics_have_one_sample_for_a_name_on_a_host_and_no_keys_of_entit
         assert "secret-key" not in text
         lines = [line for line in text.splitlines() if "web" in line]
         account, process, reaction = (
-            '{kind="entities",name="bank.account",instance="web1"}', '{kind="process",name="p",instance="web1"}',
-            '{kind="reaction",name="r\\"\\\\u202e",instance="web2"}',
+            '{instance="web1",kind="entities",name="bank.account"}', '{instance="web1",kind="process",name="p"}',
+            '{instance="web2",kind="reaction",name="r\\"\\\\u202e"}',
         )  # fmt: skip
         assert lines == [
-            f"callboard_fold_behind{account} 0", f"callboard_fold_behind{process} 0",
-            f"callboard_fold_behind{reaction} 0", f"callboard_fold_stopped{account} 1",
-            f"callboard_fold_stopped{process} 0", f"callboard_fold_stopped{reaction} 0",
-            f"callboard_entities_held{account} 5", f"callboard_entities_held{process} 1",
-            f"callboard_entities_unreadable{account} 1", f"callboard_entities_unreadable{process} 0",
-            f"callboard_processes_active{process} 4", f"callboard_reaction_refused{reaction} 7",
+            f"callboard_fold_behind{account} 0.0", f"callboard_fold_behind{process} 0.0",
+            f"callboard_fold_behind{reaction} 0.0", f"callboard_fold_stopped{account} 1.0",
+            f"callboard_fold_stopped{process} 0.0", f"callboard_fold_stopped{reaction} 0.0",
+            f"callboard_entities_held{account} 5.0", f"callboard_entities_held{process} 1.0",
+            f"callboard_entities_unreadable{account} 1.0", f"callboard_entities_unreadable{process} 0.0",
+            f"callboard_processes_active{process} 4.0", f"callboard_reaction_refused{reaction} 7.0",
         ]  # fmt: skip
 
 

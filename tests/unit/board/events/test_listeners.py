@@ -151,7 +151,7 @@ def test_a_listener_that_fails_and_one_that_is_late_are_found_by_doctor(tmp_path
         found = [finding.what for finding in await examine_listeners(one.context)]
         assert "listener broken has failed 1 times at an event: ValueError: a bug" in found
         assert "listener late has not handled an event that is 60 min old" in found
-        assert 'callboard_listener_behind{listener="late"} 1\n' in await one.metrics()
+        assert 'callboard_listener_behind{listener="late"} 1.0\n' in await one.metrics()
 
     run(tmp_path, scenario)
 

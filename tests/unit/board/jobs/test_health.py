@@ -10,6 +10,7 @@ from callboard.backends.examination import Level
 from callboard.board.jobs.health import checkup
 from callboard.board.jobs.health.checkup import examine_jobs
 from callboard.board.jobs.health.metrics import job_metrics
+from callboard.board.read.status.families import exposed
 from tests.unit.board.member.clusters import BRIEF, Cluster, eventually
 from tests.unit.board.member.clusters import run as run_cluster
 
@@ -29,7 +30,7 @@ def found(board: Callboard) -> "asyncio.Task[list[str]]":
 @pytest.mark.proves("J94", "J56")
 def test_metrics_and_doctor_tell_what_waits_who_runs_jobs_and_how_they_ended(tmp_path: Path) -> None:
     async def scenario(board: Callboard) -> None:
-        assert (await job_metrics(board.context), await found(board)) == ("", [])
+        assert (await job_metrics(board.context), await found(board)) == ([], [])
         jobs = board.jobs
         await jobs.add("mail/send", delay_s=3600)
         first = await jobs.add("mail/send")
@@ -39,7 +40,7 @@ def test_metrics_and_doctor_tell_what_waits_who_runs_jobs_and_how_they_ended(tmp
         ]
         now_ns = board.context.now_ns
         board.context.now_ns = lambda: now_ns() + HOUR_NS // 2
-        assert 'callboard_jobs_oldest_seconds{queue="main"} 18' in await job_metrics(board.context)
+        assert 'callboard_jobs_oldest_seconds{queue="main"} 18' in exposed(await job_metrics(board.context))
         board.context.now_ns = now_ns
         release = asyncio.Event()
 
@@ -57,10 +58,10 @@ def test_metrics_and_doctor_tell_what_waits_who_runs_jobs_and_how_they_ended(tmp
             assert await found(board) == [f"{Level.OK}: jobs that wait: 1, that run: 1; workers: 1; one dispatches"]
             figures = (await board.metrics()).splitlines()
             for line in (
-                'callboard_jobs{queue="main",state="active"} 1', 'callboard_jobs{queue="main",state="queued"} 1',
-                'callboard_jobs_ended_total{queue="once",state="given_up"} 1', "callboard_job_workers 1",
-                'callboard_jobs_failed_total{queue="once"} 1', 'callboard_jobs_started_total{queue="once"} 1',
-                "callboard_job_slots 3", "callboard_job_dispatchers 1", "callboard_job_schedules 0",
+                'callboard_jobs{queue="main",state="active"} 1.0', 'callboard_jobs{queue="main",state="queued"} 1.0',
+                'callboard_jobs_ended_total{queue="once",state="given_up"} 1.0', "callboard_job_workers 1.0",
+                'callboard_jobs_failed_total{queue="once"} 1.0', 'callboard_jobs_started_total{queue="once"} 1.0',
+                "callboard_job_slots 3.0", "callboard_job_dispatchers 1.0", "callboard_job_schedules 0.0",
             ):  # fmt: skip
                 assert line in figures
             assert not [line for line in figures if str(first.id) in line or str(failed.id) in line]
@@ -117,7 +118,7 @@ def test_doctor_does_not_take_workers_for_alive_that_have_been_silent_or_are_no_
             assert (await found(two))[0] == dead
             assert [each.live for each in await two.jobs.workers()] == [False]
             figures = (await two.metrics()).splitlines()
-            assert {"callboard_job_workers 0", "callboard_job_slots 0", "callboard_job_dispatchers 0"} <= {*figures}
+            assert {f"callboard_job_{name} 0.0" for name in ("workers", "slots", "dispatchers")} <= {*figures}
             two.context.now_ns = now_ns
             async with two.member(renew_s=0.2, **BRIEF) as member:
                 await eventually(lambda: len(member.instances()) == 2)

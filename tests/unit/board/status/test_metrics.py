@@ -1,25 +1,22 @@
 """The figures for Prometheus."""
 
-import asyncio
 import re
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 from callboard.backends.log import Bounds
-from callboard.board.board import Callboard
-from callboard.board.read.status.metrics import counters, exposition
-from callboard.cli.status.metrics import metrics_server
+from callboard.board.read.status.families import exposed
+from callboard.board.read.status.metrics import board_metrics, counters
 from callboard.messages.distribution.topic_messages import State, Status
 
-SAMPLE = re.compile(r'callboard_[a-z_]+(\{([a-z]+="([^"\\]|\\.)*",?)+\})? -?[0-9.]+')
+SAMPLE = re.compile(r'callboard_[a-z_]+(\{([a-z]+="([^"\\]|\\.)*",?)+\})? -?[0-9.]+(e[+]\d+)?')
 
 
-def figures(text: str) -> dict[str, str]:
+def figures(text: str) -> dict[str, float]:
     lines = [line for line in text.splitlines() if not line.startswith("#")]
-    return {name: value for name, _, value in (line.rpartition(" ") for line in lines)}
+    return {name: float(value) for name, _, value in (line.rpartition(" ") for line in lines)}
 
 
 @pytest.fixture
@@ -33,30 +30,29 @@ def text(board: Any) -> str:
         import_started_ns=board.now_ns - 1_500_000_000, ready=True,
     )  # fmt: skip
     board.tell('the "edge"', 1, Status.HELD)
-    found = exposition(board.status(), {"callboard.package": Bounds(1, 3)}, {"site": {"requests_accepted_total": 5}})
-    assert isinstance(found, str)
-    return found
+    counted = {"site": {"requests_accepted_total": 5}}
+    return exposed(board_metrics(board.status(), {"callboard.package": Bounds(1, 3)}, counted))
 
 
 @pytest.mark.proves("F98", "F99", "W20", "W29")
 def test_every_figure_has_its_labels_and_its_unit(text: str) -> None:
     found = figures(text)
     edge = 'subscriber="the \\"edge\\""'
-    assert found[f"callboard_subscriber_lag_packages{{{edge}}}"] == "2"
-    assert found[f"callboard_subscriber_lag_bytes{{{edge}}}"] == "110"
-    assert float(found[f"callboard_subscriber_lag_seconds{{{edge}}}"]) == pytest.approx(42, abs=0.5)
-    assert float(found[f"callboard_subscriber_importing_seconds{{{edge}}}"]) == pytest.approx(1.5, abs=0.5)
-    assert found[f"callboard_subscriber_attempts{{{edge}}}"] == "3"
-    assert found[f"callboard_subscriber_ready{{{edge}}}"] == "1"
-    assert found[f'callboard_subscriber_state{{{edge},state="retrying"}}'] == "1"
-    assert found[f'callboard_subscriber_state{{{edge},state="idle"}}'] == "0"
-    assert found[f'callboard_subscriber_queue{{{edge},state="blocked"}}'] == "1"
-    assert found[f'callboard_subscriber_errors{{{edge},status="held"}}'] == "1"
-    assert found[f'callboard_subscriber_packages_total{{{edge},status="superseded"}}'] == "4"
-    assert found['callboard_cohort_packages{publisher="site",cohort="persisted"}'] == "2"
-    assert found['callboard_publisher_state{publisher="site",state="blocked"}'] == "1"
-    assert found['callboard_topic_end_offset{topic="callboard.package"}'] == "3"
-    assert found['callboard_requests_accepted_total{publisher="site"}'] == "5"
+    assert found[f"callboard_subscriber_lag_packages{{{edge}}}"] == 2
+    assert found[f"callboard_subscriber_lag_bytes{{{edge}}}"] == 110
+    assert found[f"callboard_subscriber_lag_seconds{{{edge}}}"] == pytest.approx(42, abs=0.5)
+    assert found[f"callboard_subscriber_importing_seconds{{{edge}}}"] == pytest.approx(1.5, abs=0.5)
+    assert found[f"callboard_subscriber_attempts{{{edge}}}"] == 3
+    assert found[f"callboard_subscriber_ready{{{edge}}}"] == 1
+    assert found[f'callboard_subscriber_state{{state="retrying",{edge}}}'] == 1
+    assert found[f'callboard_subscriber_state{{state="idle",{edge}}}'] == 0
+    assert found[f'callboard_subscriber_queue{{state="blocked",{edge}}}'] == 1
+    assert found[f'callboard_subscriber_errors{{status="held",{edge}}}'] == 1
+    assert found[f'callboard_subscriber_packages_total{{status="superseded",{edge}}}'] == 4
+    assert found['callboard_cohort_packages{cohort="persisted",publisher="site"}'] == 2
+    assert found['callboard_publisher_state{publisher="site",state="blocked"}'] == 1
+    assert found['callboard_topic_end_offset{topic="callboard.package"}'] == 3
+    assert found['callboard_requests_accepted_total{publisher="site"}'] == 5
 
 
 @pytest.mark.proves("F99")
@@ -75,7 +71,9 @@ def test_prometheus_can_parse_the_metrics(text: str) -> None:
 
 
 def test_no_label_names_a_package(text: str) -> None:
-    assert set(re.findall(r'([a-z]+)="', text)) == {"subscriber", "publisher", "state", "status", "topic", "cohort"}
+    assert set(re.findall(r'([a-z]+)="', text)) == {
+        "subscriber", "publisher", "state", "status", "topic", "cohort", "version",
+    }  # fmt: skip
 
 
 @pytest.mark.proves("F98")
@@ -91,32 +89,6 @@ def test_the_actors_of_a_publisher_report_their_counters(board: Any) -> None:
     assert found["requests_accepted_total"] == 0
 
 
-async def fetch(port: int, request: bytes) -> bytes:
-    reader, writer = await asyncio.open_connection("127.0.0.1", port)
-    writer.write(request)
-    answer = await reader.read()
-    writer.close()
-    await writer.wait_closed()
-    return answer
-
-
-@pytest.mark.proves("F99")
-def test_a_publisher_serves_its_figures_on_the_loopback_interface(tmp_path: Path, unused_port: int) -> None:
-    async def work() -> tuple[bytes, bytes]:
-        async with Callboard("memory:") as board:
-            await board.publisher("site").test()
-            async with metrics_server(board, unused_port):
-                return (
-                    await fetch(unused_port, b"GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n"),
-                    await fetch(unused_port, b"GET / HTTP/1.1\r\n\r\n"),
-                )
-
-    figures_answer, other = asyncio.run(work())
-    assert figures_answer.startswith(b"HTTP/1.1 200 OK\r\n")
-    assert b'callboard_requests_accepted_total{publisher="site"} 1\n' in figures_answer
-    assert other.startswith(b"HTTP/1.1 404 ")
-
-
 def test_a_queue_has_no_figures_until_it_is_counted(board: Any) -> None:
     board.announce("edge-1", 0)
     board.package()
@@ -129,29 +101,8 @@ def test_a_queue_has_no_figures_until_it_is_counted(board: Any) -> None:
         subscribers=(replace(row, lag_s=-1.0, uncounted=500),),
         publishers=(replace(publisher, published=counting, persisted=None),),
     )
-    found = figures(exposition(status, {}, {}))
+    found = figures(exposed(board_metrics(status, {}, {})))
     assert not {name for name in found if "_lag_" in name or name.partition("{")[0].endswith(("_packages", "_bytes"))}
     assert not {name for name in found if name.startswith("callboard_cohort_seconds")}
-    assert found['callboard_subscriber_offset{subscriber="edge-1"}'] == "0"
-    assert found['callboard_cohort_members{publisher="site",cohort="published"}'] == "1"
-
-
-def test_a_client_that_asks_for_metrics_without_reading_them_is_disconnected(
-    unused_port: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    async def figures_of_a_large_fleet() -> str:
-        return "x" * (64 << 20)  # more than the buffers of a connection take
-
-    async def work() -> None:
-        async with Callboard("memory:") as board, metrics_server(board, unused_port):
-            monkeypatch.setattr(board, "metrics", figures_of_a_large_fleet)
-            reader, writer = await asyncio.open_connection("127.0.0.1", unused_port)
-            writer.write(b"GET /metrics HTTP/1.1\r\n\r\n")
-            await reader.readline()
-            async with asyncio.timeout(60):
-                while len(asyncio.all_tasks()) > 1:  # noqa: ASYNC110 - a task still serves it
-                    await asyncio.sleep(0.01)
-            writer.transport.abort()
-
-    monkeypatch.setattr("callboard.cli.status.metrics.REQUEST_S", 0.2)
-    asyncio.run(work())
+    assert found['callboard_subscriber_offset{subscriber="edge-1"}'] == 0
+    assert found['callboard_cohort_members{cohort="published",publisher="site"}'] == 1

@@ -5,7 +5,8 @@ from typing import Any
 import pytest
 
 from callboard.board.read.queues.queues import queue
-from callboard.board.read.status.metrics import exposition
+from callboard.board.read.status.families import exposed
+from callboard.board.read.status.metrics import board_metrics
 from callboard.board.views import BoardStatus
 from callboard.messages.distribution.topic_messages import State, Status, ThrottledMessage
 from callboard.messages.topics import Topics
@@ -149,7 +150,7 @@ def test_the_metrics_show_which_subscribers_need_attention(behind: Any) -> None:
     behind.announce("edge-1", 5, State.PAUSED, reason="paused by kim")
     behind.announce("edge-2", 10)
     view: BoardStatus = behind.status()
-    lines = exposition(view, {}, {}).splitlines()
-    assert 'callboard_subscriber_needs{subscriber="edge-1"} 1' in lines
-    assert 'callboard_subscriber_needs{subscriber="edge-2"} 0' in lines
-    assert 'callboard_publisher_needs{publisher="site"} 0' in lines
+    lines = exposed(board_metrics(view, {}, {})).splitlines()
+    assert 'callboard_subscriber_needs{subscriber="edge-1"} 1.0' in lines
+    assert 'callboard_subscriber_needs{subscriber="edge-2"} 0.0' in lines
+    assert 'callboard_publisher_needs{publisher="site"} 0.0' in lines

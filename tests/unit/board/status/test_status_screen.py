@@ -10,11 +10,12 @@ import pytest
 import typer
 from rich.console import Console
 
+from callboard.board.envelope import written
 from callboard.board.read.status.retention_forecast import RetentionForecast
-from callboard.board.views import BoardStatus, to_data
+from callboard.board.read.status.selection import Selection, Sort, totals
+from callboard.board.views import BoardStatus
 from callboard.cli.app import app
 from callboard.cli.status.status_screen import ALL, Screen
-from callboard.cli.status.status_selection import Selection, Sort, totals
 from callboard.errors import ConfigError
 from callboard.messages.distribution.topic_messages import State, Status, ThrottledMessage
 from callboard.messages.topics import Topics
@@ -112,7 +113,7 @@ def test_colours_are_used_only_on_a_terminal(troubled: Any) -> None:
 
 
 def test_the_json_contains_everything(troubled: Any) -> None:
-    data = json.loads(json.dumps(to_data(troubled.status())))
+    data = json.loads(written(troubled.status()))
     rows = {row["name"]: row for row in data["subscribers"]}
     assert rows["golden-1"]["troubles"][0]["remedies"][0]["command"] == "callboard retry golden-1"
     assert rows["golden-1"]["next_try_s"] == pytest.approx(12, abs=0.5)

@@ -3,9 +3,9 @@
 from typing import get_args
 
 from callboard.board.read.queues.queues import FAILED
+from callboard.board.read.status.selection import STATES
 from callboard.board.subscriber import STATUSES
 from callboard.board.views import FailureStatus, QueueState
-from callboard.cli.status.status_selection import STATES
 from callboard.cli.terminal.output import STYLES
 from callboard.messages.distribution.topic_messages import State
 

@@ -44,7 +44,7 @@ def run(folder: Path, scenario: Callable[[World], Awaitable[None]]) -> None:
 
 def importing(**fields: object) -> ImportPackages:
     message = PackageMessage(publisher_instance="i", publisher="site", package_id="p", kind=Kind.ADD, **fields)  # type: ignore[arg-type]
-    return ImportPackages((message,), (10,), LEDGER, LEDGER)
+    return ImportPackages((message,), (10,), ("",), LEDGER, LEDGER)
 
 
 async def raised(world: World, effect: Perform) -> CallboardError:

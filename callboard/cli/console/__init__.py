@@ -1,0 +1,1 @@
+"""``callboard console``: pages and an HTTP API about the board."""

@@ -1,0 +1,1 @@
+"""What operators may do: commands to subscribers, members and jobs, each asked for with a reason."""

@@ -1,0 +1,1 @@
+"""Figures over time: samples of the board in memory, drawn on the server."""
