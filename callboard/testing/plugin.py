@@ -16,6 +16,15 @@ if TYPE_CHECKING:
     from callboard.testing.boards.sync import Clock, Fleet, MemoryBoard
 
 
+@pytest.hookimpl(tryfirst=True)
+def pytest_load_initial_conftests(early_config: pytest.Config) -> None:
+    """Leave callboard as it is: pytest would rewrite the assertions of all that comes with a plugin, which takes time,
+    and changes what they say. There is no public way to tell it.
+    """
+    rewriting = getattr(early_config.pluginmanager, "rewrite_hook", None)
+    getattr(rewriting, "_must_rewrite", set()).discard("callboard")
+
+
 @pytest.fixture
 def callboard_async(tmp_path: Path) -> "boards.MemoryBoard":
     """A board in memory for an asynchronous test, not open yet: async with callboard_async as test: ..."""

@@ -1,4 +1,4 @@
-"""Makes a thumbnail of each picture in the folder ``pictures``, once, whatever becomes of the workers.
+"""Makes a thumbnail of each picture in the folder ``pictures``, once, also if workers are killed.
 
     callboard init
     callboard run worker thumbnails:jobs     # in several terminals, if you like

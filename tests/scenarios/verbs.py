@@ -11,8 +11,8 @@ from stage import Stage
 from callboard.actors.core.backoff import Backoff
 from callboard.backends.log import Retention
 from callboard.backends.repository import EntryKind
+from callboard.board.command.wording import told
 from callboard.board.views import CommandResult, SubscriberStatus
-from callboard.cli.subscribers.command import _done
 from callboard.errors import CallboardError
 
 Options = dict[str, Any]
@@ -191,7 +191,7 @@ async def content(stage: Stage, words: list[str], options: Options) -> list[str]
 async def order(stage: Stage, give: Callable[..., Awaitable[CommandResult]], *args: Any, **options: Any) -> list[str]:
     result = await give(*args, author="ann", **options)
     if result.accepted:
-        return [_done(result)]
+        return [told(result)]
     refusal = f"refused by {result.subscriber}: {result.reason}"
     return [said(refusal if result.accepted is False else result.reason)]
 

@@ -98,7 +98,7 @@ class RunningFleet(Fleet[Subscriber]):
             failed = (await self._board.errors(its.name)).items
             return "\n".join((str(error), *(f"offset {each.offset}: {escaped(each.reason)}" for each in failed)))
         except CallboardError as error:
-            return f"{its.name}: {error}"
+            return str(error) if its.name in str(error) else f"{its.name}: {error}"
         return ""
 
 

@@ -1,4 +1,4 @@
-"""Visitors of each host see a release as soon as the host has all of it, whatever was killed meanwhile."""
+"""Visitors of each host see a release as soon as the host has all of it, also after kills."""
 
 import os
 import re

@@ -49,7 +49,6 @@ NOT_ALLOWED = {
 }
 """Whether actions are allowed at all, and what is wrong."""
 
-
 LOOK = "it may have been done, so look before you repeat it"
 
 
@@ -165,11 +164,9 @@ async def _performed(
     except RequestRefused as error:
         return Outcome(accepted=False, text=str(error)), _status(error)
     except TimeoutError:
-        return Outcome(
-            None, f"no answer within {PERFORM_S:g} s; it may have been done, so look before you repeat it"
-        ), 202
+        return Outcome(None, f"no answer within {PERFORM_S:g} s; {LOOK}"), 202
     except (LogError, NotAnswered) as error:
-        return Outcome(None, f"{error}; it may have been done, so look before you repeat it"), 503
+        return Outcome(None, f"{error}; {LOOK}"), 503
     except CallboardError as error:
         return Outcome(accepted=False, text=str(error)), 500
     return outcome, {True: 200, False: 409, None: 202}[outcome.accepted]

@@ -68,6 +68,11 @@ def test_nothing_of_it_is_loaded():
     ours = [name for name in sys.modules if name.partition(".")[0] == "callboard"]
     assert sorted(ours) == ["callboard", "callboard.testing", "callboard.testing.plugin"]
     assert not {"thespian", "google.protobuf", "structlog"} & set(sys.modules)
+
+def test_its_assertions_are_not_rewritten():
+    import callboard.board.publisher
+    assert "@pytest_ar" in globals()
+    assert "@pytest_ar" not in vars(callboard.board.publisher)
 '''
 
 
@@ -99,7 +104,7 @@ def test_it_needs_no_other_plugin(user: User) -> None:
 
 def test_a_suite_that_does_not_use_it_loads_nothing(user: User) -> None:
     user.write(test_other=STRANGER)
-    assert "1 passed" in user.pytest("--strict-config", "--strict-markers")
+    assert "2 passed" in user.pytest("--strict-config", "--strict-markers")
 
 
 def test_it_can_be_switched_off(user: User) -> None:

@@ -37,6 +37,7 @@ class User:
         self.folder, its = folder / "suite", folder / "installed"
         (about := its / "callboard_of_the_tests-1.dist-info").mkdir(parents=True)
         (about / "METADATA").write_text("Metadata-Version: 2.1\nName: callboard-of-the-tests\nVersion: 1\n")
+        (about / "RECORD").write_text("callboard/__init__.py,,\n")
         named = "".join(f"{name} = {where}\n" for name, where in ENTRY_POINTS.items())
         (about / "entry_points.txt").write_text(f"[pytest11]\n{named}")
         self.folder.mkdir()

@@ -8,7 +8,7 @@ from callboard.testing import plugin
 from callboard.testing.boards.memory_board import RETRY
 from tests.unit.testing.boards.user import User
 
-TEXT = (Path(__file__).resolve().parents[3] / "docs" / "testing.md").read_text(encoding="utf-8")
+TEXT = (Path(__file__).resolve().parents[4] / "docs" / "testing.md").read_text(encoding="utf-8")
 PROGRAMS = dict(re.findall(r"^```python file=(\S+)\n(.*?)^```$", TEXT, re.MULTILINE | re.DOTALL))
 
 
