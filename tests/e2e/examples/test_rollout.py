@@ -38,7 +38,7 @@ def test_a_bad_model_stays_off_the_servers(reader: Callable[[str], Reader]) -> N
 
 def rows(its: Reader) -> list[dict[str, object]]:
     """The subscribers, as ``callboard status`` shows them."""
-    found: list[dict[str, object]] = json.loads(its.run("callboard", "status", "--json"))["subscribers"]
+    found: list[dict[str, object]] = json.loads(its.run("callboard", "status", "--json"))["data"]["subscribers"]
     return found
 
 

@@ -45,5 +45,5 @@ def test_a_killed_worker_loses_no_picture(reader: Callable[[str], Reader]) -> No
     assert (made / "0.ppm").read_bytes().startswith(b"P6\n64 48\n255\n")
 
     assert its.run("python", "add.py").splitlines()[0] == "1 pictures have no thumbnail yet", "that which is none"
-    [schedule] = json.loads(its.run("callboard", "schedules", "--json"))
+    [schedule] = json.loads(its.run("callboard", "schedules", "--json"))["data"]
     assert schedule["name"] == "pictures"
