@@ -90,7 +90,8 @@ NOTHING = {
     ("run", "publisher"): "logs; see the tests of logging", ("run", "worker"): "logs; see the tests of logging",
     ("run", "outbox"): "logs; see the tests of logging", ("outbox", "create"): "shows nothing of others",
     ("outbox", "status"): "needs PostgreSQL",
-    ("console", "serve"): "logs, and shows pages; see tests/web", ("console", "add-user"): "shows what the caller wrote",
+    ("console", "serve"): "logs, and shows pages; see tests/web",
+    ("console", "add-user"): "shows what the caller wrote",
 }  # fmt: skip
 """Commands that show nothing of others here, and why."""
 
