@@ -28,8 +28,8 @@ from callboard.web.user import User
 if TYPE_CHECKING:
     from callboard.board.board import Callboard
 
-BODY_MAX = 64 << 10
-"""Bytes of a form: a reason of 10,000 characters, each escaped, and little else."""
+BODY_MAX = 128 << 10
+"""Bytes of a form: a reason of 10,000 characters, each of up to 12 bytes when escaped, and little else."""
 
 FIELDS_MAX = 20
 
