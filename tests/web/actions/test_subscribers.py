@@ -1,5 +1,7 @@
 """Operators command subscribers from the console, and what is said of it on the log."""
 
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -7,6 +9,7 @@ import pytest
 from callboard import Callboard
 from callboard.actors.core.backoff import Backoff
 from callboard.messages.signing import SigningKey
+from callboard.web.console.actions import subscribers
 from tests.web.actions.operators import console, fleet, records, until
 from tests.web.served import run
 
@@ -79,6 +82,26 @@ async def test_a_skip_is_of_the_package_that_was_at_the_head_when_the_form_was_o
     nothing = "nothing is at the head of the queue of berlin"
     async with Callboard(f"sqlite:///{tmp_path / 'board.db'}") as board, console(board) as at:
         assert nothing in (await at.ada.form("skip", subscriber="berlin")).words
+
+
+def test_a_log_that_another_program_has_locked_is_told_without_names_from_the_code(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(subscribers, "WAIT_S", 0.3)
+
+    @run
+    async def scenario() -> None:
+        async with fleet(tmp_path) as board, console(board) as at:
+            form = await at.ada.form("pause", subscriber="berlin")
+            with closing(sqlite3.connect(tmp_path / "board.db" / "callboard.command.db")) as other:
+                other.execute("BEGIN IMMEDIATE")
+                done = await at.ada.send("pause", form.fields, reason="as agreed")
+                other.rollback()
+            assert done.status == 503
+            assert "no answer in time, perhaps as the log cannot be written; it may have been done" in done.words
+            assert "actor" not in done.words
+
+    scenario()
 
 
 @run
