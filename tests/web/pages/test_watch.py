@@ -21,6 +21,6 @@ async def test_who_looks_after_a_while_sees_what_is_there_now(tmp_path: Path):
                 pass  # until it rests
         await fleet_of(board, ["edge"])
         async with asyncio.timeout(30):
-            while not (await watch.now()).status.subscribers:
-                await asyncio.sleep(0.03)  # noqa: ASYNC110 - for as long as a reading counts as new
+            while not (await watch.now()).status.subscribers:  # noqa: ASYNC110 - it is asked by looking
+                await asyncio.sleep(0.03)
         await watch.stop()
