@@ -16,7 +16,7 @@ from callboard.board.read.status.selection import Selection, Sort, totals
 from callboard.board.views import BoardStatus
 from callboard.cli.app import app
 from callboard.cli.status.status_screen import ALL, Screen
-from callboard.errors import ConfigError
+from callboard.errors import RequestRefused
 from callboard.messages.distribution.topic_messages import State, Status, ThrottledMessage
 from callboard.messages.topics import Topics
 from callboard.units import age
@@ -222,7 +222,7 @@ def test_the_subscribers_shown_and_their_order_can_be_chosen(troubled: Any) -> N
     assert chosen(names=("edge-2",), needs=True) == []
     with refused("unknown_name"):
         chosen(names=("edge-9",))
-    with pytest.raises(ConfigError, match="'stuck' is not a state"):
+    with pytest.raises(RequestRefused, match="'stuck' is not a state"):
         chosen(states=("stuck",))
 
 
