@@ -79,12 +79,14 @@ async def watched(board: Callboard) -> AsyncIterator[None]:
 
 async def _failed(request: Request, _: Exception) -> Response:
     """The answer after a bug; the server logs the error."""
-    refusal = Refusal(500, "internal", "this is a bug in callboard; its log says more", SECURE)
+    refusal = Refusal(
+        500, "internal", "this is a bug, here or in the service's sign-in; the log of the server says more", SECURE
+    )
     return refusal.answer(request)
 
 
 def _access(value: Any) -> Any:
-    if not isinstance(value, Access) and not callable(value):
+    if not isinstance(value, Access) and (isinstance(value, type) or not callable(value)):
         raise Unfit(value, "an Access, or a function from a request to a User or None")
     return value
 

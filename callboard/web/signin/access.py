@@ -81,7 +81,10 @@ class Access:
         if sum(map(bool, (self.users, self.provider, self.header))) > 1:
             raise ConfigError("users, an OpenID provider and a trusted header exclude each other; set one of them")
         if self.header and not self.proxies:
-            raise ConfigError(f"anybody could send {self.header} and be anybody; set trusted_proxies, its only senders")
+            raise ConfigError(
+                f"any client could send {self.header} and pass for another user; set trusted_proxies to the proxies "
+                "that set this header"
+            )
         if self.proxies and self.is_local:
             raise ConfigError(
                 "through a proxy, everybody would seem to be on this host; set users, an OpenID provider or a trusted "

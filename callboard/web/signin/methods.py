@@ -78,11 +78,11 @@ class Service:
         self._decide = decide
 
     async def user(self, request: Request) -> User | Refusal:
-        """The service's answer. Raises ``ConfigError`` if that is neither a ``User`` nor None."""
+        """The service's answer. Raises ``ConfigError`` if that is neither a ``User`` with a name nor None."""
         found = self._decide(request)
         user = await found if isinstance(found, Awaitable) else found
-        if user is not None and not isinstance(user, User):
-            raise ConfigError(f"access returned {shown(user)}; let it return a User, or None for nobody")
+        if user is not None and not (isinstance(user, User) and user.name):
+            raise ConfigError(f"access returned {shown(user)}; let it return a User with a name, or None for nobody")
         return user or Refusal(401, "unauthorized", "this service does not know you; sign in there, then come back")
 
 
