@@ -79,9 +79,7 @@ async def watched(board: Callboard) -> AsyncIterator[None]:
 
 async def _failed(request: Request, _: Exception) -> Response:
     """The answer after a bug; the server logs the error."""
-    refusal = Refusal(
-        500, "internal", "this is a bug, here or in the service's sign-in; the log of the server says more", SECURE
-    )
+    refusal = Refusal(500, "internal", "this is a bug, here or in the service's sign-in; the log says more", SECURE)
     return refusal.answer(request)
 
 
