@@ -30,7 +30,7 @@ def board_app(board: Callboard, *, allow_actions: bool = False, access: Access |
 
     Args:
         board: it must be open while requests come; see ``board_lifespan``.
-        allow_actions: operators may command subscribers and jobs; otherwise everybody may only look.
+        allow_actions: operators may command subscribers and jobs; otherwise it is read-only.
         access: who may see it: settings; or a function, which may be asynchronous, that gives the ``User`` who sends a
             request, or None, as the service's own sign-in tells. Default: only this host.
 

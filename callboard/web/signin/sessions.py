@@ -41,7 +41,7 @@ class Session(NamedTuple):
 
 
 class Signed:
-    """Data in a cookie that nobody else can have written."""
+    """Signed data in a cookie."""
 
     def __init__(self, cookie: str, below: str, secret: bytes, settings: object) -> None:
         self._cookie, self._below = cookie, below
