@@ -145,7 +145,7 @@ def demand_safety(host: str, access: "Access", *, is_tls: bool) -> None:
         )
     if not is_tls and not access.proxies:
         raise ConfigError(
-            f"on {host}, all on the way could read passwords and sessions; set --tls-cert and --tls-key, or "
+            f"on {host}, passwords and sessions could be read on the network; set --tls-cert and --tls-key, or "
             "--trusted-proxy if a proxy in front of it speaks HTTPS"
         )
 
