@@ -10,7 +10,8 @@ import ssl
 from collections.abc import Iterator
 
 import uvicorn
-from starlette.types import ASGIApp
+from starlette.responses import PlainTextResponse
+from starlette.types import ASGIApp, Receive, Scope, Send
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from callboard.errors import ConfigError
@@ -50,7 +51,7 @@ class Server:
     ) -> None:
         self._address = address
         config = uvicorn.Config(
-            app, http=_Streaming if streams else _Protocol, ws="none", lifespan="off", log_config=None,
+            _of_one_length(app), http=_Streaming if streams else _Protocol, ws="none", lifespan="off", log_config=None,
             access_log=False, server_header=False, date_header=False, proxy_headers=False,
             limit_concurrency=CONNECTIONS_MAX, timeout_keep_alive=KEEP_ALIVE_S, timeout_graceful_shutdown=STOP_S,
             h11_max_incomplete_event_size=HEADERS_BYTES_MAX,
@@ -88,6 +89,21 @@ def certified(connection: ssl.SSLObject | None) -> frozenset[str]:
     certificate = (connection.getpeercert() if connection else None) or {}
     names = certificate.get("subjectAltName", ())
     return frozenset(str(each[1]) for each in names if each[0] == "DNS")
+
+
+def _of_one_length(app: ASGIApp) -> ASGIApp:
+    """The application without requests that say twice where they end: a proxy in front may go by the other one, and
+    would take for a body what is a request here.
+    """
+
+    async def answer(scope: Scope, receive: Receive, send: Send) -> None:
+        if {b"content-length", b"transfer-encoding"} <= {name for name, _ in scope["headers"]}:
+            said = "send Content-Length or Transfer-Encoding, not both\n"
+            await PlainTextResponse(said, 400, {"Connection": "close"})(scope, receive, send)
+        else:
+            await app(scope, receive, send)
+
+    return answer
 
 
 class _Protocol(H11Protocol):

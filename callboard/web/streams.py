@@ -33,8 +33,11 @@ class Stream(Response):
         del self.headers["content-length"]
         self._pieces, self._begun, self._ended = pieces, begun, ended
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:  # noqa: ARG002
-        """Send the pieces as they come."""
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Send the pieces as they come; to HEAD, only the headers."""
+        if scope["method"] == "HEAD":
+            await send({"type": "http.response.start", "status": 200, "headers": self.raw_headers})
+            return await send({"type": "http.response.body", "body": b""})
         self._begun()
         try:
             await self._serve(receive, send)

@@ -13,6 +13,7 @@ from callboard.board.read.status import status as statuses
 from callboard.board.views import BoardStatus, PublisherStatus, Readiness
 from callboard.door.limits import ANSWER_S
 from callboard.door.questions import asked
+from callboard.errors import LogUnavailable
 from callboard.messages.distribution.fleet_mail import Liveness, Member
 
 if TYPE_CHECKING:  # a board that is only read does not load these
@@ -35,9 +36,23 @@ async def status(board: BoardContext, timeout_s: float = ANSWER_S) -> BoardStatu
     return replace(found, notes=(*found.notes, *sentences(await look(board.log, board.topics))))
 
 
+async def known_status(board: BoardContext, timeout_s: float = ANSWER_S) -> BoardStatus:
+    """The same, for an answer that has no place for a ``problem``. Raises ``LogUnavailable`` if there is one."""
+    found = await status(board, timeout_s)
+    if found.problem:
+        raise LogUnavailable(found.problem)
+    return found
+
+
 async def readiness(board: BoardContext, subscriber: str, timeout_s: float = ANSWER_S) -> Readiness:
-    """Whether the subscriber may serve: it is live, and says so. Raises ``RequestRefused`` for an unknown one."""
+    """Whether the subscriber may serve: it is live, and says so.
+
+    Raises:
+        RequestRefused: it was never heard of.
+        LogError: the log cannot be read, so it may have said otherwise since.
+    """
     asked(subscriber=subscriber, timeout_s=timeout_s)
+    await board.log.bounds(board.topics.package)
     found = await statuses.member(await board.viewer(), subscriber, "", timeout_s)
     said, live = found.announcement, found.liveness is Liveness.LIVE
     reason = said.ready_reason if live else f"it is {found.liveness.name.lower()}"
@@ -82,7 +97,7 @@ async def cohorts(
     """How far the slowest subscriber of each cohort is, for this publisher or for each."""
     asked(publisher=publisher)
     await demand_publisher(board.log, board.topics, publisher)
-    known = (await status(board, timeout_s)).publishers
+    known = (await known_status(board, timeout_s)).publishers
     return tuple(each for each in known if publisher in ("", each.name))
 
 

@@ -28,6 +28,9 @@ ANSWER_S = 5.0
 FIRST_S = 10.0
 """How long the first page waits for the first reading."""
 
+FRESH_S = 1.0
+"""How long a page waits for a new reading while the last one is old."""
+
 
 NOTHING = BoardStatus((), ())
 
@@ -64,13 +67,17 @@ class Watch:
         self._idle_s = idle_s
         self._snapshot = Snapshot()
         self._lookers = 0
+        self._read_at_s = 0.0
         self._changed = asyncio.Condition()
         self._wanted = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
 
     async def now(self) -> Snapshot:
-        """The newest reading; waits for the first one."""
-        return self._snapshot if self._snapshot.number else await self.after(0, FIRST_S)
+        """The newest reading; waits for the first one, and a moment for a new one if nobody has looked for a while."""
+        if not self._snapshot.number:
+            return await self.after(0, FIRST_S)
+        is_old = asyncio.get_running_loop().time() - self._read_at_s > 2 * self._read_s
+        return await self.after(self._snapshot.number, FRESH_S) if is_old else self._snapshot
 
     async def after(self, number: int, timeout_s: float) -> Snapshot:
         """The first reading after this one, or the newest if none comes in time."""
@@ -101,7 +108,7 @@ class Watch:
         while True:
             snapshot = await self._read()
             async with self._changed:
-                self._snapshot = snapshot
+                self._snapshot, self._read_at_s = snapshot, asyncio.get_running_loop().time()
                 self._changed.notify_all()
             await self._rest()
 

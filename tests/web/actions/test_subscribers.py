@@ -1,5 +1,7 @@
 """Operators command subscribers from the console, and what is said of it on the log."""
 
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -7,6 +9,7 @@ import pytest
 from callboard import Callboard
 from callboard.actors.core.backoff import Backoff
 from callboard.messages.signing import SigningKey
+from callboard.web.console.actions import subscribers
 from tests.web.actions.operators import console, fleet, records, until
 from tests.web.served import run
 
@@ -81,6 +84,26 @@ async def test_a_skip_is_of_the_package_that_was_at_the_head_when_the_form_was_o
         assert nothing in (await at.ada.form("skip", subscriber="berlin")).words
 
 
+def test_a_log_that_another_program_has_locked_is_told_without_names_from_the_code(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(subscribers, "WAIT_S", 0.3)
+
+    @run
+    async def scenario() -> None:
+        async with fleet(tmp_path) as board, console(board) as at:
+            form = await at.ada.form("pause", subscriber="berlin")
+            with closing(sqlite3.connect(tmp_path / "board.db" / "callboard.command.db")) as other:
+                other.execute("BEGIN IMMEDIATE")
+                done = await at.ada.send("pause", form.fields, reason="as agreed")
+                other.rollback()
+            assert done.status == 503
+            assert "no answer in time, perhaps as the log cannot be written; it may have been done" in done.words
+            assert "actor" not in done.words
+
+    scenario()
+
+
 @run
 async def test_who_cannot_answer_gets_the_command_later(tmp_path: Path):
     async with fleet(tmp_path) as board:
@@ -107,13 +130,13 @@ async def test_what_an_operator_says_is_escaped_and_on_the_log_as_it_is(tmp_path
         assert "<script>alert" not in page.html
 
 
-@pytest.mark.parametrize("length", [10_000, 10_001, 70_000])
-def test_a_reason_has_up_to_ten_thousand_characters(tmp_path: Path, length: int):
+@pytest.mark.parametrize(("length", "letter"), [(10_000, "x"), (10_000, "\U0001f525"), (10_001, "x"), (140_000, "x")])
+def test_a_reason_has_up_to_ten_thousand_characters(tmp_path: Path, length: int, letter: str):
     @run
     async def scenario() -> None:
         async with fleet(tmp_path) as board, console(board) as at:
-            done = await at.ada.act("pause", "x" * length, subscriber="berlin")
-            assert done.status == {10_000: 200, 10_001: 400, 70_000: 413}[length]
+            done = await at.ada.act("pause", letter * length, subscriber="berlin")
+            assert done.status == {10_000: 200, 10_001: 400, 140_000: 413}[length]
             assert len(await at.commands()) == (length == 10_000)
             if length > 10_000:
                 assert "reason" in done.words

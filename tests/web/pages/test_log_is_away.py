@@ -1,8 +1,13 @@
-"""Pages while the log cannot be read: they say since when, and what their figures are of."""
+"""Pages while the log cannot be read say since when, and what their figures are of. The API says that it is so."""
 
 import re
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
+
+import httpx
+from starlette.applications import Starlette
 
 from callboard import Callboard
 from callboard.backends.log import Log
@@ -12,8 +17,17 @@ from callboard.board.connect.resources import Resources
 from callboard.board.connect.settings import BoardSettings
 from callboard.board.context import BoardContext
 from callboard.errors import LogUnavailable
+from callboard.web.api.routes import PREFIX, api_routes
 from tests.web.served import reader, run
 from tests.web.stage import fleet_of, packages
+
+
+@asynccontextmanager
+async def api(board: Callboard) -> AsyncIterator[httpx.AsyncClient]:
+    """Who asks the API of this board."""
+    through = httpx.ASGITransport(Starlette(routes=api_routes(board)))
+    async with httpx.AsyncClient(transport=through, base_url=f"http://localhost{PREFIX}") as client:
+        yield client
 
 
 class Cut:
@@ -70,3 +84,22 @@ async def test_nothing_is_said_of_a_log_that_could_never_be_read(tmp_path):
             said = await reads.words(path, 503)
             assert "Nothing has been read yet" in said
             assert "ever heard of" not in said
+
+
+@run
+async def test_the_api_calls_nobody_ready_or_without_a_queue_by_what_it_knew_before(tmp_path):
+    board, opened = on_a_cable(tmp_path)
+    async with board, reader(board) as reads:
+        await packages(board, 3)
+        await fleet_of(board, ["edge"], offset=3, ready=True, ready_reason="idle")
+        await reads.until("/", "edge idle 0")
+        asked = ("/subscribers/edge", "/subscribers/edge/ready", "/subscribers/edge/queue", "/cohorts")
+        async with api(board) as client:
+            assert [(await client.get(path)).json()["status"] for path in asked] == ["ok"] * 4
+            opened[0].is_off = True
+            for path in asked:
+                answer = await client.get(path)
+                assert (answer.status_code, answer.json()["status"]) == (503, "error"), (path, answer.text)
+                assert "the cable" in answer.json()["diagnostics"][0]["message"]
+            found = (await client.get("/status")).json()
+            assert (found["status"], found["diagnostics"][0]["code"]) == ("attention", "problem")

@@ -104,6 +104,25 @@ async def test_huge_headers_are_refused():
 
 
 @run
+async def test_a_request_that_says_twice_where_it_ends_is_refused_with_all_that_follows():
+    async with endless() as it:
+        twice = b"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 4\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n"
+        reader, writer = await it.connect(twice + GET % b"/")
+        answer = await ends(reader)
+        assert answer.startswith(b"HTTP/1.1 400")
+        assert answer.count(b"HTTP/1.1") == 1
+        writer.close()
+
+
+@run
+async def test_head_of_a_stream_has_an_end():
+    async with endless() as it, browser(f"http://127.0.0.1:{it.server.port}") as client:
+        answer = await client.head("/live")
+        assert (answer.status_code, answer.headers["content-type"]) == (200, "text/event-stream; charset=utf-8")
+        assert (it.open, it.sent) == (0, 0)
+
+
+@run
 async def test_600_connections_do_not_end_it_and_others_are_served_when_they_have_timed_out(monkeypatch):
     monkeypatch.setattr(http_server, "HEADERS_S", 1.5)
     async with endless() as it, browser(f"http://127.0.0.1:{it.server.port}") as client:

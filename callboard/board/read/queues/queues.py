@@ -12,7 +12,7 @@ from callboard.board.context import BoardContext
 from callboard.board.page import AsOf, Page, resumed, trimmed
 from callboard.board.read.known_names import demand_publisher
 from callboard.board.read.queues.queue_pages import page, queues_of
-from callboard.board.read.queues.queue_sizes import check_time, counted, log_bounds, log_identity, queue_of
+from callboard.board.read.queues.queue_sizes import check_time, counted, log_identity, queue_of
 from callboard.board.read.status import status as statuses
 from callboard.board.views import FailedPackage, FailureStatus, QueuedPackage, QueueView
 from callboard.door.cursors import Place, cursor_at
@@ -101,11 +101,11 @@ async def queue(
     place = await resumed(log, topic, cursor, listing)
     agent, now_ns = await board.viewer(), board.now_ns()
     log_id = await log_identity(log, topic)
-    known, bounds = await asyncio.gather(statuses.members(agent, log_id, timeout_s), log_bounds(log, topic))
+    bounds, known = await log.bounds(topic), await statuses.members(agent, log_id, timeout_s)
     target = statuses.named(known, subscriber)
     after = max(target.announcement.offset, place.offset if place else -1)
     found = await page(agent, target, publisher, bounds, timeout_s, after=after, limit=limit)
-    bounds = Bounds((await log_bounds(log, topic)).first, bounds.end)  # it may have been trimmed meanwhile
+    bounds = Bounds((await log.bounds(topic)).first, bounds.end)  # it may have been trimmed meanwhile
     head = target.announcement.head_offset
     follows = statuses.followed(target)
     if head < 0 and not place and found.packages and len(follows) == 1 and publisher in ("", *follows):

@@ -43,7 +43,7 @@ async def _status(board: "Callboard", *, sort: str = Sort.NEEDS, **chosen: Any) 
 
 
 async def _subscriber(board: "Callboard", *, subscriber: str) -> SubscriberStatus:
-    rows = {row.name: row for row in (await board.status()).subscribers}
+    rows = {row.name: row for row in (await questions.known_status(board.context)).subscribers}
     if subscriber not in rows:
         raise unknown("subscriber", subscriber, rows)
     return rows[subscriber]

@@ -28,8 +28,8 @@ from callboard.web.user import User
 if TYPE_CHECKING:
     from callboard.board.board import Callboard
 
-BODY_MAX = 64 << 10
-"""Bytes of a form: a reason of 10,000 characters, each escaped, and little else."""
+BODY_MAX = 128 << 10
+"""Bytes of a form: a reason of 10,000 characters, each of up to 12 bytes when escaped, and little else."""
 
 FIELDS_MAX = 20
 
@@ -163,9 +163,9 @@ async def _performed(
             outcome = await action.perform(board, values, user.name, reason)
     except RequestRefused as error:
         return Outcome(accepted=False, text=str(error)), _status(error)
-    except TimeoutError:
-        return Outcome(None, f"no answer within {PERFORM_S:g} s; {LOOK}"), 202
-    except (LogError, NotAnswered) as error:
+    except (TimeoutError, NotAnswered):
+        return Outcome(None, f"there was no answer in time, perhaps as the log cannot be written; {LOOK}"), 503
+    except LogError as error:
         return Outcome(None, f"{error}; {LOOK}"), 503
     except CallboardError as error:
         return Outcome(accepted=False, text=str(error)), 500
