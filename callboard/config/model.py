@@ -298,25 +298,25 @@ class ConsoleSection(Section):
     """How `callboard console` is served, and who may see it; see console.md."""
 
     listen: str = Field(default="127.0.0.1:8477", description="where it listens: PORT or HOST:PORT")
-    allow_actions: bool = Field(default=False, description="let operators act; otherwise everybody may only look")
+    allow_actions: bool = Field(default=False, description="let operators act; otherwise the console is read-only")
     root_path: str = Field(default="", description="the path below which a proxy shows it, such as /callboard")
     tls_cert: str = Field(default="", description="serve HTTPS with this certificate, a file in PEM")
     tls_key: str = Field(default="", description="the file of its private key")
-    users: str = Field(default="", description="let in the users in this file; see `callboard console add-user`")
-    trusted_header: str = Field(default="", description="let in whom a proxy names in this header")
-    role_header: str = Field(default="", description="the header in which it lists groups of that user, with commas")
+    users: str = Field(default="", description="the file of users with passwords; see `callboard console add-user`")
+    trusted_header: str = Field(default="", description="the header in which a proxy names the user")
+    role_header: str = Field(default="", description="the header in which it lists the user's groups, with commas")
     trusted_proxies: Names = Field(
         default=(), description="networks of proxies: nothing else may connect, and X-Forwarded-* is believed"
     )
-    oidc_discovery: str = Field(default="", description="let people sign in at the OpenID provider with this document")
-    oidc_client_id: str = Field(default="", description="the console's id at the provider")
-    oidc_secret_file: str = Field(default="", description="the file with its secret there")
+    oidc_discovery: str = Field(default="", description="the discovery document of the OpenID provider, a URL")
+    oidc_client_id: str = Field(default="", description="the console's client id at the provider")
+    oidc_secret_file: str = Field(default="", description="the file with its client secret")
     oidc_name_claim: str = Field(default="preferred_username", description="the claim that names the user")
-    oidc_role_claim: str = Field(default="groups", description="the claim that is compared with the next two")
-    viewers: Names = Field(default=(), description="of that claim or role_header: values that may look; *: everybody")
-    operators: Names = Field(default=(), description="the same of those that may also act")
+    oidc_role_claim: str = Field(default="groups", description="the claim that is compared with viewers and operators")
+    viewers: Names = Field(default=(), description="values of that claim or role_header that may look; *: everybody")
+    operators: Names = Field(default=(), description="values of it that may also act; *: everybody")
     session_secret_file: str = Field(
-        default="", description="the file with the secret of sessions, if several processes serve one address"
+        default="", description="the file with the secret that signs sessions, if several processes serve one address"
     )
 
 

@@ -30,7 +30,7 @@ def board_app(board: Callboard, *, allow_actions: bool = False, access: Access |
 
     Args:
         board: it must be open while requests come; see ``board_lifespan``.
-        allow_actions: operators may command subscribers and jobs; otherwise everybody may only look.
+        allow_actions: operators may command subscribers and jobs; otherwise it is read-only.
         access: who may see it: settings; or a function, which may be asynchronous, that gives the ``User`` who sends a
             request, or None, as the service's own sign-in tells. Default: only this host.
 
@@ -79,12 +79,12 @@ async def watched(board: Callboard) -> AsyncIterator[None]:
 
 async def _failed(request: Request, _: Exception) -> Response:
     """The answer after a bug; the server logs the error."""
-    refusal = Refusal(500, "internal", "this is a bug in callboard; its log says more", SECURE)
+    refusal = Refusal(500, "internal", "this is a bug, here or in the service's sign-in; the log says more", SECURE)
     return refusal.answer(request)
 
 
 def _access(value: Any) -> Any:
-    if not isinstance(value, Access) and not callable(value):
+    if not isinstance(value, Access) and (isinstance(value, type) or not callable(value)):
         raise Unfit(value, "an Access, or a function from a request to a User or None")
     return value
 

@@ -14,7 +14,7 @@ QUIET_S = 15.0
 """After this long without anything new a comment is sent, so that proxies keep the connection."""
 
 SEND_S = 20.0
-"""A reader that takes nothing for this long is let go; a browser connects again when it reads."""
+"""A reader that takes nothing for this long is disconnected; a browser connects again."""
 
 HEADERS = {"Cache-Control": "no-store", "X-Accel-Buffering": "no", "X-Content-Type-Options": "nosniff"}
 

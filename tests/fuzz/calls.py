@@ -23,7 +23,7 @@ from hypothesis import HealthCheck, Phase, given, seed, settings
 from hypothesis import strategies as st
 from structlog.testing import capture_logs
 
-from callboard import Publishing, sync
+from callboard import Callboard, Publishing, sync
 from callboard.actors.core.backoff import Backoff
 from callboard.backends.log import Retention
 from callboard.board.care.retention_gate import GatePolicy
@@ -32,6 +32,8 @@ from callboard.board.connect.subscriber_options import SubscriberOptions
 from callboard.board.publisher import RequestOptions
 from callboard.errors import CallboardError
 from callboard.sync.events import BoardEvents
+from callboard.testing import boards
+from callboard.web import Access, Provider, User, board_app, board_lifespan, health_app
 
 BATCH = 1000
 """Calls on one board: its log grows with them."""
@@ -41,6 +43,12 @@ REPORT_EVERY = 50
 NOT_CALLED = {"start", "stop", "ended", "close", "leave"}
 """They begin and end what the others need, or wait for the end."""
 OPTIONS = {"publish": RequestOptions, "delete": RequestOptions, "invalidate": RequestOptions, "test": RequestOptions}
+NEW: dict[str, Callable[..., Any]] = {
+    "Callboard": sync.Callboard, "Publishing": Publishing, "User": User, "Access": Access, "Provider": Provider,
+    "board_app": board_app, "board_lifespan": board_lifespan, "health_app": health_app,
+    "MemoryBoard": boards.MemoryBoard, "assert_published": boards.assert_published, "published": boards.published,
+}  # fmt: skip
+"""Called on nothing."""
 SIGNATURE = re.compile(r"unexpected keyword argument|missing \d|positional argument|^there is no '")
 """What a ``TypeError`` may be about."""
 CRASHES = ("actor.crashed", "supervisor.crashed", "gateway.failed", "agent.close_failed")
@@ -85,6 +93,9 @@ SENSIBLE: dict[str, st.SearchStrategy[Any]] = {
     "grace_s": st.just(86_400.0), "retention": st.builds(Retention, below_offset=st.integers(0, 3)), "gate": st.none(),
     "policy": st.builds(GatePolicy), "follows": NAMES, "retry": st.builds(Backoff, SHORT, SHORT), "parallel": OFFSET,
     "log": st.just("memory:"), "start": st.sampled_from(["earliest", "latest", 3]), "outbox_max": OFFSET,
+    "board": st.builds(Callboard, st.just("memory:")), "access": st.builds(Access), "role": st.just("viewer"),
+    "users": st.just("users"), "header": st.just("X-User"), "proxies": st.just(["10.0.0.1"]), "viewers": NAMES,
+    "discovery": st.just("https://id.example/"), "client_id": NAME, "secret_file": st.just("secret"),
 }  # fmt: skip
 
 
@@ -111,8 +122,8 @@ def methods() -> Iterator[Method]:
             if not name.startswith("_") and name not in NOT_CALLED:
                 yield _method(on, name, function)
     yield _method("board", "events", BoardEvents.__call__)
-    yield _method("new", "Callboard", _board_arguments())
-    yield _method("new", "Publishing", Publishing)
+    for name, function in NEW.items():
+        yield _method("new", name, Callboard if name == "Callboard" else function)
 
 
 def _method(on: str, name: str, function: Callable[..., Any]) -> Method:
@@ -126,12 +137,6 @@ def _method(on: str, name: str, function: Callable[..., Any]) -> Method:
         elif parameter.name != "self":
             (wanted if parameter.default is parameter.empty else optional).append(parameter.name)
     return Method(on, name, tuple(wanted), tuple(optional), many)
-
-
-def _board_arguments() -> Callable[..., Any]:
-    from callboard import Callboard
-
-    return Callboard
 
 
 METHODS = list(methods())
@@ -202,8 +207,8 @@ class Bench:
         method, arguments = call.method, dict(call.arguments)
         many = arguments.pop(method.many, ()) if method.many else ()
         if method.on == "new":
-            made = {"Callboard": sync.Callboard, "Publishing": Publishing}[method.name](**arguments)
-            del made
+            before = [arguments.pop(name) for name in method.wanted] if many else []
+            NEW[method.name](*before, *many, **arguments)
             return
         its = {"board": self.board, "publisher": self.board.publisher("site"), "subscriber": self.edge}[method.on]
         first = [arguments.pop("subscriber")] if many and "subscriber" in arguments else []

@@ -32,13 +32,11 @@ def serve(
         str | None, typer.Option(metavar="[HOST:]PORT", help="Where; default: port 8477 of localhost.")
     ] = None,
     allow_actions: Annotated[
-        bool, typer.Option("--allow-actions", help="Let operators act; otherwise everybody may only look.")
+        bool, typer.Option("--allow-actions", help="Let operators act; otherwise it is read-only.")
     ] = False,
-    users: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Let in the users in this file; see add-user.")
-    ] = None,
+    users: Annotated[Path | None, typer.Option(metavar="FILE", help="The users with passwords; see add-user.")] = None,
     trusted_header: Annotated[
-        str | None, typer.Option(metavar="NAME", help="Let in whom a proxy names in this header.")
+        str | None, typer.Option(metavar="NAME", help="The header in which a proxy names the user.")
     ] = None,
     trusted_proxy: Annotated[
         list[str] | None, typer.Option(metavar="NETWORK", help="Let only this proxy connect; can be repeated.")
@@ -147,7 +145,7 @@ def demand_safety(host: str, access: "Access", *, is_tls: bool) -> None:
         )
     if not is_tls and not access.proxies:
         raise ConfigError(
-            f"on {host}, all on the way could read passwords and sessions; set --tls-cert and --tls-key, or "
+            f"on {host}, passwords and sessions could be read on the network; set --tls-cert and --tls-key, or "
             "--trusted-proxy if a proxy in front of it speaks HTTPS"
         )
 

@@ -2,14 +2,14 @@
 
 import asyncio
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 from callboard.board.board import Callboard
 from callboard.board.subscriber import Subscriber
 from callboard.door.questions import asked
-from callboard.door.rules import checked, name, several, shown, text, whole
+from callboard.door.rules import Unfit, checked, name, several, shown, text, whole
 from callboard.errors import CallboardError, NotAllImported, RequestRefused
 from callboard.escaping import escaped
 from callboard.testing.boards.driven import Drive
@@ -62,7 +62,7 @@ class Fleet(Generic[S_co]):
         return len(self._subscribers)
 
     def __getitem__(self, name: str) -> FleetSubscriber[S_co]:
-        if name not in self._subscribers:
+        if not isinstance(name, str) or name not in self._subscribers:
             known = ", ".join(self._subscribers) or "nobody"
             raise RequestRefused(f"no subscriber {shown(name)} in this fleet of {known}", code="unknown_name")
         return self._subscribers[name]
@@ -102,9 +102,18 @@ class RunningFleet(Fleet[Subscriber]):
         return ""
 
 
-def named(how: object, begin: int) -> tuple[str, ...]:
+def named(names: object, begin: int) -> tuple[str, ...]:
     """The names of a fleet: as given, or for a number, ``edge-1`` and so on, beginning after ``begin``."""
-    is_number = isinstance(how, int) and not isinstance(how, bool)
-    rule = whole(1, FLEET_MAX) if is_number else several(name, FLEET_MAX, least=1)
-    its = checked(RequestRefused, {"fleet": rule}, {"fleet": how})["fleet"]
+    is_number = isinstance(names, int) and not isinstance(names, bool)
+    rule = whole(1, FLEET_MAX) if is_number else _names
+    its = checked(RequestRefused, {"names": rule}, {"names": names})["names"]
     return tuple(f"edge-{begin + number}" for number in range(1, its + 1)) if is_number else its
+
+
+def _names(value: Any) -> tuple[str, ...]:
+    if isinstance(value, bool) or not isinstance(value, Iterable):
+        raise Unfit(value, "a list of names, or how many")
+    its: tuple[str, ...] = several(name, FLEET_MAX, least=1)(value)
+    if len({*its}) < len(its):
+        raise Unfit(its, "names of which none comes twice")
+    return its

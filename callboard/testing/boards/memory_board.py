@@ -67,22 +67,22 @@ class MemoryBoard:
     ) -> None:
         await self.board.__aexit__(kind, error, trace)
 
-    async def fleet(self, how: int | Iterable[str] = 1, **options: Unpack[SubscriberOptions]) -> RunningFleet:
+    async def fleet(self, names: int | Iterable[str] = 1, **options: Unpack[SubscriberOptions]) -> RunningFleet:
         """Start subscribers, each into a folder of its own; they stop with the board.
 
         Args:
-            how: their names, or how many; these are called ``edge-1`` and so on.
+            names: their names, or how many; these are called ``edge-1`` and so on.
             **options: of all of them, see ``SubscriberOptions``. ``retry`` is a hundred times faster than usual.
 
         Raises:
             RequestRefused: wrong names.
             CallboardError: as for ``Subscriber.start``.
         """
-        names = named(how, self._subscribers)
-        self._subscribers += len(names)
+        its = named(names, self._subscribers)
+        self._subscribers += len(its)
         given: SubscriberOptions = {"retry": RETRY, **options}
         folder, found = self._context.settings.base / "fleet", []
-        for name in names:
+        for name in its:
             subscriber = self.board.subscriber(name, folder / name, **given)
             await subscriber.start()
             found.append(FleetSubscriber(name, subscriber, folder / name, self._drive.failures[f"subscriber {name}"]))

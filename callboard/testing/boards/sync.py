@@ -46,6 +46,6 @@ class MemoryBoard(WithLoop[memory_board.MemoryBoard]):
 
     run_jobs = waiting(memory_board.MemoryBoard.run_jobs)
 
-    def fleet(self, how: int | Iterable[str] = 1, **options: Unpack[SubscriberOptions]) -> Fleet:
+    def fleet(self, names: int | Iterable[str] = 1, **options: Unpack[SubscriberOptions]) -> Fleet:
         """See ``callboard.testing.boards.MemoryBoard.fleet``."""
-        return Fleet(self._loop, self._loop.run(self._asynchronous.fleet(how, **options)))
+        return Fleet(self._loop, self._loop.run(self._asynchronous.fleet(names, **options)))

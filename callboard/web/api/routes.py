@@ -83,7 +83,7 @@ def api_routes(board: "Callboard") -> list[BaseRoute]:
         return Response(document(), headers=HEADERS, media_type="application/json")
 
     async def nothing(_: Request) -> Response:
-        return refused(404, "not_found", f"nothing is here; openapi.json below {PREFIX} has all there is")
+        return refused(404, "not_found", f"there is no such path; {PREFIX}/openapi.json lists all")
 
     answers: list[tuple[str, str, Answer]] = [
         ("/openapi.json", "openapi", openapi),

@@ -34,7 +34,9 @@ SHOW_S = 20.0
 
 
 async def _no_page(asked: Question) -> Shown:
-    raise RequestRefused(f"there is no page {shown(asked.path['path'])}; see those named above", code="not_found")
+    raise RequestRefused(
+        f"there is no page {shown(asked.path['path'])}; choose one from the navigation", code="not_found"
+    )
 
 
 NO_PAGE = Page("none", "/{path:path}", "Not found", _no_page, in_navigation=False, live=False)

@@ -2,13 +2,14 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
 
+from callboard.board.board import Callboard
 from callboard.board.connect.publisher_agent import unreadable
 from callboard.board.envelope import Diagnostic, Envelope, written
 from callboard.board.read.status.families import CONTENT_TYPE
@@ -17,11 +18,8 @@ from callboard.errors import CallboardError
 from callboard.escaping import escaped
 from callboard.version import __version__
 from callboard.web.endpoints.own_metrics import own_metrics
-from callboard.web.endpoints.part import Part, Standing, demand_parts, failure, standing
+from callboard.web.endpoints.part import Part, Standing, demand, failure, standing
 from callboard.web.endpoints.shared import Shared
-
-if TYPE_CHECKING:
-    from callboard.board.board import Callboard
 
 METRICS_S = 8.0
 """How long metrics may take: by default, Prometheus waits for ten seconds."""
@@ -36,7 +34,7 @@ class Health(NamedTuple):
     problems: list[Diagnostic]
 
 
-def health_app(board: "Callboard", *parts: Part) -> Starlette:
+def health_app(board: Callboard, *parts: Part) -> Starlette:
     """The health endpoints of a service, to be mounted in it or served alone.
 
     ``/livez``: the event loop turns, and no part has failed. ``/readyz``: each part is ready, and the log can be read.
@@ -47,9 +45,9 @@ def health_app(board: "Callboard", *parts: Part) -> Starlette:
         board: it must be open while requests come.
         parts: the publishers, subscribers and workers that the service runs, started or not.
 
-    Raises ``ConfigError`` for any other part.
+    Raises ``ConfigError`` for any other board or part.
     """
-    demand_parts(parts)
+    demand(board, parts)
 
     async def health() -> Health:
         found = await asyncio.gather(*(standing(board.context, part) for part in parts))
@@ -90,7 +88,7 @@ def health_app(board: "Callboard", *parts: Part) -> Starlette:
     return app
 
 
-async def _log_problems(board: "Callboard") -> list[Diagnostic]:
+async def _log_problems(board: Callboard) -> list[Diagnostic]:
     """Why the log cannot be read; nothing if it can."""
     try:
         error: CallboardError | None = await unreadable(board.log, (board.settings.topics.package,))

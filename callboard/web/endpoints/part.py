@@ -4,12 +4,13 @@ from dataclasses import dataclass
 
 from callboard.actors.core.agent import Agent
 from callboard.actors.subscriber.roles import IMPORTER
+from callboard.board.board import Callboard
 from callboard.board.context import BoardContext
 from callboard.board.envelope import Diagnostic
 from callboard.board.jobs.work.worker import Worker
 from callboard.board.publisher import Publisher
 from callboard.board.subscriber import Subscriber
-from callboard.door.rules import shown
+from callboard.door.rules import checked, instance_of, shown
 from callboard.errors import CallboardError, ConfigError, NotAnswered
 from callboard.escaping import escaped
 from callboard.messages.distribution.mailbox import ReportQuery
@@ -47,8 +48,9 @@ class Standing:
         return Diagnostic(code, escaped(f"{self.kind} {self.name}: {self.problem}"))
 
 
-def demand_parts(parts: tuple[object, ...]) -> None:
-    """Raise ``ConfigError`` unless each is a part."""
+def demand(board: object, parts: tuple[object, ...]) -> None:
+    """Raise ``ConfigError`` unless these are a board and parts."""
+    checked(ConfigError, {"board": instance_of(Callboard)}, {"board": board})
     for part in parts:
         if not isinstance(part, Part):
             known = "a publisher, a subscriber or a worker, as `board` makes it"

@@ -14,7 +14,7 @@ from callboard.errors import ConfigError
 Network = IPv4Network | IPv6Network
 
 EVERYBODY = "*"
-"""Among viewers or operators: who is signed in, no matter as whom."""
+"""Among viewers or operators: everybody who is signed in."""
 
 VALUES_MAX = 1000
 """Viewers, operators or proxies: every sign-in, or every request, is compared with all of them."""
@@ -30,7 +30,7 @@ class Provider:
         discovery: the URL of its discovery document, ``https://.../.well-known/openid-configuration``.
         client_id: the console's id there.
         secret_file: the file with the console's secret there, which only this user may read.
-        name_claim: the claim that names the user, in audit lines too; nobody may be able to choose their own freely.
+        name_claim: the claim that names the user, in audit lines too; users must not be able to change theirs.
         role_claim: the claim, a text or a list, whose values are compared with viewers and operators.
 
     Raises ``ConfigError`` for settings that cannot work.
@@ -49,7 +49,7 @@ class Provider:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Access:
     """Who may see the console and the API: users with passwords, those of an OpenID provider, or those that a proxy
-    names. With none of these, who is on this host, as operator.
+    names. With none of these: the users of this host, as operators.
 
     Args:
         users: the file of users with passwords, as ``callboard console add-user`` writes it.
@@ -58,7 +58,7 @@ class Access:
         role_header: the header in which they list groups of the user, separated by commas.
         viewers: values of the claim, or groups (names, if there is no ``role_header``), that may look. ``*`` is
             everybody. With a header: if ``viewers`` and ``operators`` are empty, everybody may look.
-        operators: the same of those who may also act.
+        operators: values of it that may also act.
         proxies: addresses and networks of proxies. Nothing else may connect then, and what they say in
             ``X-Forwarded-For`` and ``X-Forwarded-Proto`` is believed.
         secret_file: the file with the secret that signs sessions, the same for all processes that serve one address;
@@ -81,7 +81,10 @@ class Access:
         if sum(map(bool, (self.users, self.provider, self.header))) > 1:
             raise ConfigError("users, an OpenID provider and a trusted header exclude each other; set one of them")
         if self.header and not self.proxies:
-            raise ConfigError(f"anybody could send {self.header} and be anybody; set trusted_proxies, its only senders")
+            raise ConfigError(
+                f"any client could send {self.header} and pass for another user; set trusted_proxies to the proxies "
+                "that set this header"
+            )
         if self.proxies and self.is_local:
             raise ConfigError(
                 "through a proxy, everybody would seem to be on this host; set users, an OpenID provider or a trusted "
@@ -104,7 +107,7 @@ class Access:
 
     @property
     def has_own_roles(self) -> bool:
-        """Whether roles are not told from elsewhere."""
+        """Whether neither a claim nor a header gives the roles."""
         return self.is_local or bool(self.users)
 
     def networks(self) -> tuple[Network, ...]:

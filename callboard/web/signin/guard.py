@@ -1,4 +1,4 @@
-"""Stands before the pages and the API: tells who asks, and lets through what they may do."""
+"""In front of the pages and the API: identifies the user, and refuses what they may not do."""
 
 import asyncio
 from collections.abc import Sequence
@@ -25,10 +25,10 @@ BODY_S = 10.0
 """How large a body may be, and how long it may take to come. It is read before the application sees the request."""
 
 FORM_BYTES_MAX = 16 << 10
-"""The same of somebody who is not signed in."""
+"""The same for a client that is not signed in."""
 
 STREAM_S = 5.0
-"""How often it is asked again, while an answer goes on, who gets it: they may be signed out meanwhile."""
+"""How often the user of an open stream is checked again: they may be signed out meanwhile."""
 
 
 class Guard:
@@ -36,7 +36,7 @@ class Guard:
 
     Args:
         app: the application.
-        method: tells who sends a request.
+        method: identifies the user of a request.
         proxies: if there are any, only they may connect.
     """
 
@@ -68,9 +68,11 @@ class Guard:
         return await self._app(request.scope, receive, send)
 
     async def _found(self, request: Request) -> User | Refusal | None:
-        """Who asks; None if that does not matter."""
+        """The user, or why there is none; None where nobody has to sign in."""
         if is_cross_site(request, may_lead_here=request.method in SAFE):
-            return Refusal(403, "cross_site", "another site's page sent this; do it here, if it is what you want")
+            return Refusal(
+                403, "cross_site", "a page of another site sent this; if you want it, do it in the console itself"
+            )
         path = path_of(request)
         if path in self._open or path.startswith("/static/"):
             return None
@@ -80,7 +82,7 @@ class Guard:
         return found
 
     def _while_signed_in(self, request: Request, user: User, send: Send) -> Send:
-        """End the answer when it goes on, and the user is not any more what they were."""
+        """End an open stream when its user is signed out or has another role."""
         loop = asyncio.get_running_loop()
         asked_s, ended = loop.time(), False
 
@@ -98,7 +100,7 @@ class Guard:
 
 
 def method_of(access: Access | Decide, secret: bytes) -> Method:
-    """How to tell who sends a request; ``secret`` signs sessions.
+    """How the user of a request is identified; ``secret`` signs sessions.
 
     Raises ``ConfigError`` if a file cannot be used, and ``ExtraMissing``.
     """

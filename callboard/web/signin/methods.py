@@ -1,4 +1,4 @@
-"""Ways to tell who sends a request, and those where nobody signs in here: this host, a proxy, or the service itself."""
+"""Ways to identify the user of a request, and those without sign-in here: this host, a proxy, the service itself."""
 
 import os
 from collections.abc import Awaitable, Callable, Collection, Sequence
@@ -21,7 +21,7 @@ Decide = Callable[[Request], User | Awaitable[User | None] | None]
 
 
 class Method(Protocol):
-    """One way to tell who sends a request."""
+    """One way to identify the user of a request."""
 
     @property
     def routes(self) -> Sequence[Route]:
@@ -29,12 +29,12 @@ class Method(Protocol):
         ...
 
     async def user(self, request: Request) -> User | Refusal:
-        """Who sends it, or why that is not known."""
+        """The user, or why there is none."""
         ...
 
 
 class Local:
-    """Who is on this host, as operator."""
+    """The users of this host, as operators."""
 
     routes: Sequence[Route] = ()
 
@@ -49,7 +49,7 @@ class Local:
 
 
 class Header:
-    """Whom a proxy names. That the request comes from a proxy is known before."""
+    """The user that a proxy names. The guard has checked that a proxy sent the request."""
 
     routes: Sequence[Route] = ()
 
@@ -70,7 +70,7 @@ class Header:
 
 
 class Service:
-    """Whom the service says that mounts the console."""
+    """The user that a function of the service returns."""
 
     routes: Sequence[Route] = ()
 
@@ -78,23 +78,23 @@ class Service:
         self._decide = decide
 
     async def user(self, request: Request) -> User | Refusal:
-        """The service's answer. Raises ``ConfigError`` if that is neither a ``User`` nor None."""
+        """The service's answer. Raises ``ConfigError`` if that is neither a ``User`` with a name nor None."""
         found = self._decide(request)
         user = await found if isinstance(found, Awaitable) else found
-        if user is not None and not isinstance(user, User):
-            raise ConfigError(f"access returned {shown(user)}; let it return a User, or None for nobody")
+        if user is not None and not (isinstance(user, User) and user.name):
+            raise ConfigError(f"access returned {shown(user)}; let it return a User with a name, or None for nobody")
         return user or Refusal(401, "unauthorized", "this service does not know you; sign in there, then come back")
 
 
 def role_of(values: Collection[str], access: Access) -> Role | None:
-    """The role of somebody of whom these values are known; None if they have none."""
+    """The role of a user with these values; None if they give none."""
     known = {*(value.strip() for value in values), EVERYBODY}
     return "operator" if known & {*access.operators} else "viewer" if known & {*access.viewers} else None
 
 
 def without_role(name: str) -> Refusal:
-    """Of somebody who is known, but is neither a viewer nor an operator."""
-    return Refusal(403, "forbidden", f"{name} may not see the console; somebody has to add them to its viewers")
+    """The answer to a user who is neither a viewer nor an operator."""
+    return Refusal(403, "forbidden", f"{name} may not see the console; ask its operator to add them to its viewers")
 
 
 def is_user_name(value: object) -> bool:

@@ -39,7 +39,7 @@ FAILED = (AuthlibBaseError, JoseError, HTTPError, ValueError, KeyError, TypeErro
 
 
 class OpenId:
-    """Signs in whom the provider knows, and who has a role here."""
+    """Signs in users of the provider who have a role here."""
 
     def __init__(self, provider: Provider, access: Access, sessions: Sessions, secret: bytes) -> None:
         self._provider, self._access, self._sessions = provider, access, sessions

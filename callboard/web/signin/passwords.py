@@ -93,7 +93,7 @@ class Passwords:
         return outside(request, "Sign in", problem, status, headers, form="password", next=on)
 
     async def _basic(self, given: str, address: str) -> User | Refusal:
-        """Who is named by the header, of which one that was right is remembered, but not as it is."""
+        """The user that the header names. One that was right is remembered, hashed."""
         scheme, _, text = given.partition(" ")
         try:
             name, colon, password = base64.b64decode(text.strip(), validate=True).decode().partition(":")

@@ -1,4 +1,4 @@
-"""What those get who may not have what they asked for: programs JSON, people a page."""
+"""The answer to a request that is refused: JSON for programs, a page for people."""
 
 import re
 from collections.abc import Mapping

@@ -11,6 +11,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from callboard.door.key_files import read_private
+from callboard.door.rules import shown
 from callboard.errors import ConfigError
 from callboard.web.signin.refusal import base_of
 from callboard.web.user import Role, User
@@ -40,7 +41,7 @@ class Session(NamedTuple):
 
 
 class Signed:
-    """Data in a cookie that nobody else can have written."""
+    """Signed data in a cookie."""
 
     def __init__(self, cookie: str, below: str, secret: bytes, settings: object) -> None:
         self._cookie, self._below = cookie, below
@@ -104,7 +105,7 @@ def session_secret(file: str) -> bytes:
     """The secret in the file, or a random one. Raises ``ConfigError`` if it is too short, or others may read it."""
     if not file:
         return secrets.token_bytes(32)
-    secret = read_private(file, "the file of the sessions' secret")
+    secret = read_private(file, f"the file of the session secret, {shown(file)},")
     if len(secret) < SECRET_BYTES_MIN:
         raise ConfigError(
             f"the secret in {file} has {len(secret)} bytes, which can be guessed; write {SECRET_BYTES_MIN} or more "

@@ -53,4 +53,4 @@ def test_the_figures_are_those_of_the_code():
     assert f"good once, for {forms.VALID_S / 60:g} minutes" in WORDS
     limits = f"to {http_server.HEADERS_BYTES_MAX >> 10} kB, bodies to {guard.BODY_BYTES_MAX >> 20} MB, connections to"
     assert f"Headers are limited {limits} {http_server.CONNECTIONS_MAX};" in WORDS
-    assert f"who does not send or read for {http_server.HEADERS_S:g} seconds" in WORDS
+    assert f"that does not send or read for {http_server.HEADERS_S:g} seconds" in WORDS

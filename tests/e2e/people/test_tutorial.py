@@ -54,7 +54,7 @@ def type_in(terminal: Any, line: str, refused: list[tuple[str, ...]]) -> str:
 def until_it_is_so(terminal: Any, words: list[str]) -> None:
     """Wait for what the page says of the subscribers before this command."""
     if words[:2] == ["queue", "edge-2"]:
-        terminal.until("edge-2", lambda row: row["lag_packages"] == 2)
+        terminal.until("edge-2", lambda row: row["lag_packages"] == 2 and row["state"] == "retrying")
         terminal.until("edge-1", lambda row: row["lag_packages"] == 0 and row["offset"] == 3)
     elif words[:1] == ["status"] or words[:1] == ["verify"]:
         for name in ("edge-1", "edge-2"):

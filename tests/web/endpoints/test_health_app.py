@@ -9,7 +9,7 @@ import pytest
 from starlette.applications import Starlette
 from starlette.routing import Mount
 
-from callboard import Callboard
+from callboard import Callboard, sync
 from callboard.actors.runtime.embedded import embedded
 from callboard.actors.runtime.supervision import Limits
 from callboard.board.jobs.board_jobs import BoardJobs
@@ -210,6 +210,12 @@ def test_what_is_no_part_is_refused_at_once(part: Any, tmp_path: Path) -> None:
             health_app(board, part)
 
     play(scenario, tmp_path)
+
+
+@pytest.mark.parametrize("board", [None, "memory:", sync.Callboard("memory:")])
+def test_what_is_no_board_is_refused_at_once(board: Any) -> None:
+    with pytest.raises(ConfigError, match=r"board is .*, but should be a Callboard"):
+        health_app(board)
 
 
 def test_the_detail_says_what_runs_and_what_is_wrong_with_it(tmp_path: Path) -> None:

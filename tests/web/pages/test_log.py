@@ -76,4 +76,4 @@ async def test_a_topic_that_nobody_used_or_that_cannot_be_is_told_apart(tmp_path
         assert "nothing has written to this topic yet" in await reads.words("/log?topic=job")
         assert "is no topic; choose among package, status" in await reads.words("/log?topic=../etc", 404)
         await reads.words("/log/job/1", 404)
-        assert "see those named above" in await reads.words("/lag", 404)
+        assert "choose one from the navigation" in await reads.words("/lag", 404)

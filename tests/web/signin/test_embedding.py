@@ -126,7 +126,7 @@ async def test_the_service_may_take_its_time_and_may_change_its_mind(monkeypatch
             pass
 
 
-@pytest.mark.parametrize("answer", ["ann", True, ("ann", "operator"), {"name": "ann"}])
+@pytest.mark.parametrize("answer", ["ann", True, ("ann", "operator"), {"name": "ann"}, User("", "operator")])
 @run
 async def test_a_service_that_answers_something_else_lets_nobody_in(answer, caplog):
     board = Callboard("memory:")
@@ -137,12 +137,13 @@ async def test_a_service_that_answers_something_else_lets_nobody_in(answer, capl
         page = await someone.get("/board/")
         assert (page.status_code, "a bug" in problem(page)) == (500, True)
         assert "nosniff" in page.headers["x-content-type-options"]
-    assert "let it return a User, or None" in caplog.text
+    assert "let it return a User with a name, or None" in caplog.text
 
 
 @pytest.mark.parametrize(
     ("options", "why"),
     [({"board": "x"}, "board is 'x', but should be a Callboard"), ({"board": None}, "a Callboard"),
+     ({"access": Access}, "an Access, or a function"),
      ({"allow_actions": "no"}, "True or False"), ({"access": "loopback"}, "an Access, or a function"),
      ({"access": None}, "an Access, or a function"), ({"access": {"users": "x"}}, "an Access, or a function")],
 )  # fmt: skip
@@ -163,3 +164,14 @@ async def test_a_websocket_is_refused():
 
     await app({"type": "websocket", "path": "/live/", "headers": []}, None, send)
     assert sent == ["websocket.close"]
+
+
+@pytest.mark.parametrize(
+    ("name", "role", "why"),
+    [(None, "viewer", "name is None"), ("a\nb", "viewer", "name is"), ("\udc80", "viewer", "name is"),
+     ("x" * 201, "viewer", "name is"), ("ann", "admin", "role is 'admin', but should be one of viewer, operator"),
+     ("ann", None, "role is None")],
+)  # fmt: skip
+def test_a_user_that_cannot_be_is_refused(name, role, why):
+    with pytest.raises(ConfigError, match=why):
+        User(name, role)

@@ -71,7 +71,7 @@ OPENID = Provider(discovery="https://id.example/x", client_id="c", secret_file="
 
 @pytest.mark.parametrize(
     ("settings", "why"),
-    [({"header": USER}, "anybody could send X-Forwarded-User"), ({"proxies": ["10.0.0.1"]}, "through a proxy"),
+    [({"header": USER}, "any client could send X-Forwarded-User"), ({"proxies": ["10.0.0.1"]}, "through a proxy"),
      ({"users": "u", "header": USER, "proxies": ["10.0.0.1"]}, "exclude each other"),
      ({"users": "u", "provider": OPENID, "viewers": ["*"]}, "exclude each other"),
      ({"users": "u", "viewers": ["ann"]}, "remove them"), ({"operators": ["ann"]}, "remove them"),

@@ -62,7 +62,7 @@ class LoopBase:
 
     def __init__(self, loop: asyncio.AbstractEventLoop, name: str) -> None:
         self._loop = loop
-        self._context = apart()  # not that of whoever happens to mail next
+        self._context = apart()  # not that of the next sender
         self._name = name
         self._residents: dict[str, Resident] = {}
         self._created = 0

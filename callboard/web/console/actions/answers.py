@@ -45,7 +45,7 @@ STATUSES = {"unknown_name": 404, "not_found": 404, "unconfirmed": 403, "too_larg
 WORDS = {True: "accepted", False: "refused", None: "unanswered"}
 NOT_ALLOWED = {
     True: "you may look, but not act: ask for the role operator",
-    False: "nobody may act here: the console was started to be looked at; start it with --allow-actions",
+    False: "this console is read-only; start it with --allow-actions, or mount it with allow_actions=True",
 }
 """Whether actions are allowed at all, and what is wrong."""
 

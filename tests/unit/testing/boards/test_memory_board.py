@@ -175,10 +175,12 @@ def test_it_is_the_same_without_an_event_loop(site: Path) -> None:
 @pytest.mark.parametrize(
     ("wrong", "words"),
     [
-        (lambda test: test.fleet(0), "fleet is 0, but should be a whole number from 1 to 100"),
-        (lambda test: test.fleet(True), "fleet is True, but should be a list"),
-        (lambda test: test.fleet("paris"), r"fleet is 'paris', but should be a list, such as \['paris'\]"),
-        (lambda test: test.fleet([]), "fleet is"),
+        (lambda test: test.fleet(0), "names is 0, but should be a whole number from 1 to 100"),
+        (lambda test: test.fleet(True), "names is True, but should be a list of names, or how many"),
+        (lambda test: test.fleet("paris"), r"names is 'paris', but should be a list, such as \['paris'\]"),
+        (lambda test: test.fleet([]), "names is"),
+        (lambda test: test.fleet(["oslo", "oslo"]), "none comes twice"),
+        (lambda test: test.fleet(1)[["edge-1"]], r"no subscriber \['edge-1'\] in this fleet of edge-1"),
         (lambda test: test.fleet(["a/b"]), "a name"),
         (lambda test: test.fleet(1)["edge-2"], "no subscriber 'edge-2' in this fleet of edge-1"),
         (lambda test: test.fleet(1)["edge-1"].fail_next_import(-1), "times is -1"),
