@@ -12,7 +12,7 @@ from callboard.web.api.openapi import document, openapi
 from callboard.web.api.reads.table import FOLLOWS, READS
 from tests.tidy.sources import ROOT
 from tests.warm_start import WarmStart
-from tests.web.api.conftest import DEADLINE_S, Served
+from tests.web.api.served_board import DEADLINE_S, Served
 
 PINNED = ROOT / "docs" / "schema" / "api-v1.json"
 

@@ -17,7 +17,7 @@ from callboard.web.api.routes import ANSWER_S
 from callboard.web.streams import QUIET_S, SEND_S
 from tests.tidy.sources import ROOT
 from tests.warm_start import WarmStart
-from tests.web.api.conftest import DEADLINE_S, Served
+from tests.web.api.served_board import DEADLINE_S, Served
 
 TEXT = (ROOT / "docs" / "api.md").read_text(encoding="utf-8")
 FILES = dict(re.findall(r"^```\w+ file=(\S+)\n(.*?)^```$", TEXT, re.MULTILINE | re.DOTALL))

@@ -29,7 +29,7 @@ from callboard.web.api.parameters import Parameter
 from callboard.web.api.reads.table import FOLLOWS, READS
 from callboard.web.api.routes import api_routes
 from callboard.web.app import board_app, watched
-from tests.web.api.conftest import Served
+from tests.web.api.served_board import Served
 
 
 def refused(answer: httpx.Response, status: int, code: str) -> str:

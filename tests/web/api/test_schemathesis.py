@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from callboard.web.api.reads.table import READS
-from tests.web.api.conftest import Served
+from tests.web.api.served_board import Served
 
 EXAMPLES = int(os.environ.get("CALLBOARD_API_EXAMPLES", "5"))
 SEED = os.environ.get("CALLBOARD_API_SEED", "1")

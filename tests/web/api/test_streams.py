@@ -19,7 +19,7 @@ from callboard.http_server import Server
 from callboard.web import streams
 from callboard.web.api import follow
 from callboard.web.api.routes import api_routes
-from tests.web.api.conftest import Served
+from tests.web.api.served_board import Served
 
 DEADLINE_S = 60.0
 
