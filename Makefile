@@ -21,7 +21,7 @@ unexport PYTHONDONTWRITEBYTECODE # the tests start thousands of processes, each 
 .DELETE_ON_ERROR:
 .NOTPARALLEL: # every target uses the one .venv, and the tools use both cores by themselves
 .SUFFIXES:
-.PHONY: help demo pipeline-demo topology-demo jobs-demo console-demo bank-demo check test test-slow test-servers nightly behaviours endurance chaos kill-points soak conformance planted-bugs sim sim-planted fuzz api-fuzz api-schema lint bench bench-spark plots docs gen check-gen dist sbom clean
+.PHONY: help demo pipeline-demo topology-demo jobs-demo console-demo bank-demo check test test-slow test-servers nightly behaviours endurance chaos kill-points soak conformance planted-bugs sim sim-planted fuzz api-fuzz api-schema lint bench bench-spark plots figures docs gen check-gen dist sbom clean
 
 help: ## List the targets; ARGS="..." is passed to the command behind a target.
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-13s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
@@ -135,6 +135,9 @@ bench-spark: $(VENV)/.ready-spark ## Run the benchmarks of the pipeline; needs J
 
 plots: $(VENV)/.ready-bench ## Draw the curves of the last benchmarks into docs/figures.
 	@$(BIN)/python benchmarks/plot.py
+
+figures: $(VENV)/.ready-test ## Draw the console's pages for the documentation, into docs/figures; needs Chromium.
+	@CALLBOARD_FIGURES=1 $(BIN)/python -m pytest -q tests/browser/test_pages.py tests/browser/test_everything.py -k "runs_on or light"
 
 docs: $(VENV)/.ready-test ## Build the documentation as a site, into build/docs.
 	@$(BIN)/python docs/build.py

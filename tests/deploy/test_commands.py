@@ -1,4 +1,4 @@
-"""Every command of callboard in deploy/, wherever it is written, is one that callboard has, with its options."""
+"""Every command of callboard in deploy/ is one that callboard has, with its options."""
 
 import re
 import shlex

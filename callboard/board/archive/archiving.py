@@ -13,6 +13,7 @@ from callboard.archive import restoration
 from callboard.archive.archiver import Archiver
 from callboard.archive.compaction import Compacted, compact
 from callboard.archive.files.chain import Archived
+from callboard.archive.files.manifest import Hole
 from callboard.archive.store import ArchiveStore
 from callboard.archive.stores import open_archive
 from callboard.archive.topic_archive import find_tip, load
@@ -23,7 +24,6 @@ from callboard.backends.log import Log
 from callboard.backends.registry import open_log
 from callboard.board.archive.archive_tip import ArchiveTip, write_tip
 from callboard.board.archive.archive_word import tell_log
-from callboard.board.archive.topic_state import TopicState
 from callboard.board.connect.opening import signing
 from callboard.board.connect.settings import BoardSettings
 from callboard.errors import ArchiveError, CallboardError, LogError, LogReplaced, RequestRefused, TopicMissing
@@ -54,6 +54,23 @@ class RunReport:
     seconds: float = 0.0
     topics: list[TopicRun] = field(default_factory=list)
     error: CallboardError | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class TopicState:
+    """How much of a topic is archived, and where the log ends; ``problem`` says why archiving cannot continue."""
+
+    topic: str
+    first: int = 0
+    next: int = 0
+    rows: int = 0
+    files: int = 0
+    length: int = 0
+    generation: int = 0
+    manifests: int = 0
+    holes: tuple[Hole, ...] = ()
+    log_end: int = 0
+    problem: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -53,7 +53,7 @@ class Parameter:
 
 
 def text(name: str, what: str, most: int, *, to: str = "", least: int = 0) -> Parameter:
-    """A text of so many characters."""
+    """A text, of ``least`` to ``most`` characters."""
     schema = {"type": "string", "minLength": least, "maxLength": most, "pattern": NO_NUL}
     return Parameter(name, what, schema, rules.text(most, least=least), to=to)
 

@@ -1,4 +1,4 @@
-"""A command with --json prints one document when it ends, whatever its end is."""
+"""A command with --json prints one document when it ends, also if it ends by an error."""
 
 import json
 import sys

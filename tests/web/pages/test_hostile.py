@@ -1,4 +1,4 @@
-"""Whatever strangers write to the log or ask for, pages stay whole, and no link is dead."""
+"""Pages stay whole and links work for any text that strangers write to the log or ask for."""
 
 import html
 import re

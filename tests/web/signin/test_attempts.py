@@ -9,7 +9,7 @@ class Clock:
 
 
 def failing(attempts: Attempts, clock: Clock, times: int, name: str = "ann", address: str = "a") -> list[float]:
-    """How long each had to wait first, whoever waits for that long."""
+    """How long each attempt had to wait first."""
     waits = []
     for _ in range(times):
         wait_s = attempts.begin(name, address)
