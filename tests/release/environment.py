@@ -2,6 +2,7 @@
 
 import io
 import json
+import lzma
 import os
 import shutil
 import subprocess
@@ -13,6 +14,8 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).resolve().parents[2]
+
+PINNED = Path(__file__).with_name("last_version.txt")
 
 PUBLISHED = ("LICENSE", "README.md", "callboard", "pyproject.toml")
 """What a distribution is made of."""
@@ -49,14 +52,17 @@ def copied(folder: Path) -> Path:
 
 
 def archived(commit: str, folder: Path) -> Path:
-    """The same of a commit."""
+    """The same of a commit; of the last version also where the history is not there, from the archive beside this."""
     git = subprocess.run(["git", "archive", commit, *PUBLISHED], cwd=ROOT, capture_output=True, check=False)
-    assert git.returncode == 0, (
+    tree = git.stdout if git.returncode == 0 else b""
+    if not tree and commit == PINNED.read_text(encoding="utf-8").strip():
+        tree = lzma.decompress(PINNED.with_suffix(".tar.xz").read_bytes())
+    assert tree, (
         f"the last version, {commit}, is not in this clone ({git.stderr.decode().strip()}); "
         "fetch the whole history: git fetch --unshallow --tags"
     )
-    with tarfile.open(fileobj=io.BytesIO(git.stdout)) as tree:
-        tree.extractall(folder, filter="data")
+    with tarfile.open(fileobj=io.BytesIO(tree)) as content:
+        content.extractall(folder, filter="data")
     return folder
 
 

@@ -13,7 +13,7 @@ import pytest
 
 from callboard.testing.servers.kafka import kafka_servers
 from callboard.testing.servers.postgres import postgres_server
-from tests.release.environment import ROOT, Environment, archived, built, until
+from tests.release.environment import PINNED, ROOT, Environment, archived, built, until
 
 LOGS = ["sqlite", pytest.param("postgres", marks=pytest.mark.postgres), pytest.param("kafka", marks=pytest.mark.kafka)]
 
@@ -25,7 +25,7 @@ def last_version() -> str:
         ["git", "describe", "--tags", "--abbrev=0", "--match", "v*"], cwd=ROOT, capture_output=True, text=True,
         check=False,
     ).stdout.strip()  # fmt: skip
-    return tags or (Path(__file__).parent / "last_version.txt").read_text(encoding="utf-8").strip()
+    return tags or PINNED.read_text(encoding="utf-8").strip()
 
 
 @pytest.fixture(scope="module")
