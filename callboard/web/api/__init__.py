@@ -1,1 +1,1 @@
-"""The HTTP API: every read of the command line as JSON, below ``/api/v1``."""
+"""The HTTP API: what the commands show, as JSON, below ``/api/v1``."""
