@@ -103,9 +103,8 @@ def tell(report: Report, question: str, spent: dict[str, list[Spending]], target
         for name, theirs in figures.items():
             note = f"{statistics.median(theirs) * targets[name]:.3g} {unit} for {targets[name]} targets"
             if unit == "s":
-                synced_s, written_mb = (
-                    statistics.median(costs) for costs in zip(*((x.synced_s, x.written_mb) for x in spent[name]))
-                )
+                synced_s = statistics.median(each.synced_s for each in spent[name])
+                written_mb = statistics.median(each.written_mb for each in spent[name])
                 note += f"; {written_mb:.3g} MB written, on disk {synced_s:.2g} s later"
             ours = () if name.startswith("callboard") else figures.get(OURS, ())
             peer = theirs if ours else ()

@@ -1,7 +1,7 @@
 """A bucket: ``aws s3 sync`` uploads what is newer, then each target downloads what is newer.
 
-The server is S3Proxy with its objects in memory, on the same two cores. A request for each small file is slow, so there are
-two targets.
+The server is S3Proxy with its objects in memory, on the same two cores. A request for each small file is slow, so there
+are two targets.
 """
 
 import os

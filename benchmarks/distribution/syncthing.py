@@ -28,7 +28,8 @@ KEY = "benchmark"
 START_S, DEADLINE_S, POLL_S, FILE_POLL_S = 60.0, 3600.0, 0.1, 0.01
 
 CONFIGURATION = """<configuration version="36">
-<folder id="tree" path={path} type={kind} rescanIntervalS="0" fsWatcherEnabled="false">{members}</folder>
+<folder id="tree" path={path} type={kind} rescanIntervalS="0" fsWatcherEnabled="false">
+<paused>{paused}</paused>{members}</folder>
 {devices}
 <gui enabled="true" tls="false"><address>127.0.0.1:{api}</address><apikey>{key}</apikey></gui>
 <options>
