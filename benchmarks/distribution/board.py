@@ -43,8 +43,9 @@ def board(folder: Path, files: int, targets: int, into_folders: bool) -> Iterato
         found = {f"callboard, {where}": Distributor(tree, copies, lambda path: ship([f"/{path}"]), everything)}
         if "full" in inspect.signature(Publisher.publish).parameters:  # a publisher that finds what has changed
             found[f"callboard, {where}, whole tree"] = Distributor(tree, copies, lambda _: everything())
-        yield found
-        for _, pipe in halves:
-            pipe.send(False)
-        for process, _ in halves:
-            process.join()
+        try:
+            yield found
+        finally:
+            for process, pipe in halves:
+                pipe.send(False)
+                process.join()

@@ -8,7 +8,7 @@ import os
 import shutil
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from functools import partial
 from pathlib import Path
 
@@ -25,12 +25,11 @@ CLIENT = Path(__file__).parents[2] / "build" / "awscli"
 @contextmanager
 def s3_sync(folder: Path, files: int, targets: int) -> Iterator[dict[str, Distributor]]:
     aws = client()
-    try:
-        proxy = s3proxy_server()
-        server = proxy.__enter__()
-    except RuntimeError as error:
-        raise Missing(str(error)) from error
-    try:
+    with ExitStack() as stack:
+        try:
+            server = stack.enter_context(s3proxy_server())
+        except RuntimeError as error:
+            raise Missing(str(error)) from error
         server.create_bucket("tree")
         tree, copies = Tree(folder / "tree", files), folders(folder, min(targets, TARGETS_MAX))
         settings = server.environment | {
@@ -45,8 +44,6 @@ def s3_sync(folder: Path, files: int, targets: int) -> Iterator[dict[str, Distri
             return for_each(partial(sync, "s3://tree"), copies)
 
         yield {"aws s3 sync": Distributor(tree, copies, lambda _: everything(), everything)}
-    finally:
-        proxy.__exit__(None, None, None)
 
 
 def client() -> str:
