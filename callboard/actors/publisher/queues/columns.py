@@ -91,6 +91,13 @@ class Columns:
         self.totals = array("q", [max(total + shift, -TOTAL_MAX) for total in older.totals]) + self.totals
         self.below = max(older.below + shift, -TOTAL_MAX)
 
+    def copy(self) -> "Columns":
+        """A copy."""
+        copied = Columns()
+        copied.offsets, copied.times, copied.totals = self.offsets[:], self.times[:], self.totals[:]
+        copied.below = self.below
+        return copied
+
     def cut(self, offset: int) -> "Columns":
         """Remove and return the entries with a smaller offset. Linear: cut many at a time."""
         older, count = Columns(), self.view(offset - 1).start

@@ -7,7 +7,9 @@ from typing import NamedTuple
 
 from callboard.actors.core.decision import (
     After,
+    Done,
     Effect,
+    Failed,
     Input,
     Moment,
     Origin,
@@ -19,7 +21,9 @@ from callboard.actors.core.decision import (
     Stopping,
     Tick,
 )
+from callboard.actors.publisher.effects import LoadIndex, SaveIndex
 from callboard.actors.publisher.queues.cached_range import CachedRange
+from callboard.actors.publisher.queues.checkpointing import Checkpointing
 from callboard.actors.publisher.queues.page_details import Pages, Range
 from callboard.actors.publisher.queues.preview import GLIMPSE_OFFSETS, QueuePreview
 from callboard.actors.publisher.queues.queries import Query, reach, refusal, wanted
@@ -59,8 +63,11 @@ PAGE_MAX = 1000
 
 @dataclass(frozen=True, slots=True)
 class QueueCacheSettings:
-    """Bounds: packages in memory (about 27 bytes each), summaries kept for pages, waiting queries."""
+    """Bounds: packages in memory (about 27 bytes each), summaries kept for pages, waiting queries. ``topic`` is the
+    package topic, if there is a checkpoint of it.
+    """
 
+    topic: str = ""
     max_entries: int = MAX_ENTRIES
     details_max: int = 10_000
     max_waiting: int = 1000
@@ -85,8 +92,8 @@ class QueueCache:
     Sends: QueuePage, Sizes and Counters, to the asker; RangeWanted (older_poller): for older packages, once however
         many ask, and for details of pages.
     Stores: in memory, bounded: columns of the newest packages and of older ones used last, details of shown ones,
-        queries that wait.
-    Timers: "retention", every 60 s: an empty range asks where the log begins now; "counting": a query that has
+        queries that wait. In the checkpoint: the columns of the newest packages.
+    Timers: "retention", every 60 s: an empty range asks where the log begins now, and the checkpoint is written; "counting": a query that has
         waited for 0.5 s is answered with what is known, with ``uncounted``, and the first packages of the queue,
         but without packages that the tail poller has not reported.
     Gives up: on a query, with a ``problem``, when too many wait, or a read failed.
@@ -95,6 +102,8 @@ class QueueCache:
     def __init__(self, settings: QueueCacheSettings, rng: Random) -> None:
         self._settings = settings
         self._cached = CachedRange(settings.max_entries)
+        self._checkpoint = Checkpointing(settings.topic)
+        self._stopping = False
         self._pages = Pages(settings.details_max)
         self._waiting: dict[Origin, Waiting] = {}  # for the coverage to reach them
         self._goal: int | None = None  # count back to here, even if no query waits for it any more
@@ -109,6 +118,7 @@ class QueueCache:
                 yield After("retention", RETENTION_CHECK_S)
                 if (index := self._cached.index) is not None:
                     yield self._want((index.stop, index.stop))
+                yield from self._checkpoint.save(index)
             case PackagesSeen() if origin.role == TAIL_POLLER:
                 yield from self._seen(message)
             case PackagesSeen():
@@ -130,8 +140,23 @@ class QueueCache:
                 yield from self._serve()
                 yield from map(self._want, self._pages.ranges)
                 yield from (self._look(preview) for preview in self._glimpses() if not preview.ready)
+            case Done(LoadIndex()) | Failed(LoadIndex()):
+                yield from self._loaded(message)
             case Stopping():
-                yield Stopped()
+                yield from self._checkpoint.save(self._cached.index)
+                self._stopping = True
+                if not self._checkpoint.is_saving:
+                    yield Stopped()
+            case Done(SaveIndex()) | Failed(SaveIndex()):
+                yield from self._checkpoint.saved(message)
+                if self._stopping:
+                    yield Stopped()
+
+    def _loaded(self, ended: Done | Failed) -> Iterable[Effect]:
+        found = self._checkpoint.loaded(ended)
+        if found is not None and found.log_id == self._cached.log_id:
+            self._cached.checkpoint = found
+        yield from self._serve()
 
     def _counters(self) -> Counters:
         index = self._cached.index
@@ -146,6 +171,7 @@ class QueueCache:
     def _seen(self, seen: PackagesSeen) -> Iterable[Effect]:
         if self._cached.add(seen):
             self._goal = None
+            self._checkpoint = Checkpointing(self._settings.topic)
             yield from self._refuse("the log was replaced; ask again", glimpsed=True)
             void = self._pages.void("the log was replaced; ask again")
             yield from (Reply(page.origin, page.answer()) for page in void)
@@ -184,6 +210,7 @@ class QueueCache:
         coverage = self._cached
         if coverage.index is None:
             return
+        coverage.join()
         for origin, (query, _, end, _) in list(self._waiting.items()):
             known = coverage.start <= reach(query) and coverage.index.stop >= end
             if known and (answered := list(self._answer(origin, query))):
@@ -192,7 +219,9 @@ class QueueCache:
         goals = [reach(waiting.query) for waiting in self._waiting.values()]
         goals += [] if self._goal is None else [self._goal]
         if goals and min(goals) < coverage.start:
-            coverage.reach(min(goals))
+            yield from self._checkpoint.load(coverage.log_id)
+            if self._checkpoint.is_known:
+                coverage.reach(min(goals))
         else:
             self._goal = None
         wishes = [wish for wish in (coverage.wanted, coverage.loading) if wish is not None]
