@@ -45,8 +45,9 @@ class Checkpointing:
         """Write it, if it lacks so many entries that this is worth it."""
         if index is None or not self._asked or not self.is_known or self.is_saving:
             return
-        lacking = index.outside(*self._covered)
-        if lacking >= max(SAVE_MIN, (len(index) - lacking) // SAVE_PART):
+        start, stop = self._covered
+        older, newer = index.through(start - 1), len(index) - index.through(stop - 1)
+        if older >= SAVE_MIN or newer >= max(SAVE_MIN, (len(index) - newer) // SAVE_PART):
             self.is_saving, self._covered = True, (index.start, index.stop)
             yield SaveIndex(self._topic, index.copy())
 

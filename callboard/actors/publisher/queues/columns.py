@@ -86,10 +86,14 @@ class Columns:
             return
         assert not self.offsets or self.offsets[0] > older.offsets[-1]
         shift = self.below - older.totals[-1]
+        if len(self) < len(older):  # the fewer are shifted
+            self.totals = older.totals + array("q", [min(total - shift, TOTAL_MAX) for total in self.totals])
+            self.below = older.below
+        else:
+            self.totals = array("q", [max(total + shift, -TOTAL_MAX) for total in older.totals]) + self.totals
+            self.below = max(older.below + shift, -TOTAL_MAX)
         self.offsets = older.offsets + self.offsets
         self.times = older.times + self.times
-        self.totals = array("q", [max(total + shift, -TOTAL_MAX) for total in older.totals]) + self.totals
-        self.below = max(older.below + shift, -TOTAL_MAX)
 
     def copy(self) -> "Columns":
         """A copy."""

@@ -121,9 +121,9 @@ class PackageIndex:
         ends = ((columns.offsets[-1], columns.times[-1]) for columns in self._columns)
         return max(ends, default=(-1, 0))
 
-    def outside(self, start: int, stop: int) -> int:
-        """How many entries are not in this range of offsets."""
-        return len(self) - self._everything.through(stop - 1) + self._everything.through(start - 1)
+    def through(self, offset: int) -> int:
+        """How many entries have an offset of at most ``offset``."""
+        return self._everything.through(offset)
 
     @property
     def _everything(self) -> Queue:
