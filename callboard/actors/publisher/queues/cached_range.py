@@ -148,7 +148,7 @@ class CachedRange:
             return
         self.checkpoint = None
         if found.start < self.start:
-            self._reading = found = found.split(self.start)
+            self._reading = found = found.split(self.start) if found.stop > self.start else found
             while len(found) > self._room + self._slack:
                 self._overflow.append(Block.of(found.cut(max(self._slack, 1))))
             self._join(found, index)

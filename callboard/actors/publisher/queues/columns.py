@@ -81,19 +81,22 @@ class Columns:
         self.times.append(time_ns)
 
     def prepend(self, older: "Columns") -> None:
-        """Add all entries of ``older``, which lie before all of these. Linear: join large parts at a time."""
+        """Add all entries of ``older``, which lie before all of these and are used up. Linear: join large parts at a
+        time.
+        """
         if not older:
             return
         assert not self.offsets or self.offsets[0] > older.offsets[-1]
         shift = self.below - older.totals[-1]
         if len(self) < len(older):  # the fewer are shifted
-            self.totals = older.totals + array("q", [min(total - shift, TOTAL_MAX) for total in self.totals])
+            self.totals = array("q", [min(total - shift, TOTAL_MAX) for total in self.totals])
             self.below = older.below
         else:
-            self.totals = array("q", [max(total + shift, -TOTAL_MAX) for total in older.totals]) + self.totals
+            older.totals = array("q", [max(total + shift, -TOTAL_MAX) for total in older.totals])
             self.below = max(older.below + shift, -TOTAL_MAX)
-        self.offsets = older.offsets + self.offsets
-        self.times = older.times + self.times
+        for before, after in ((older.offsets, self.offsets), (older.times, self.times), (older.totals, self.totals)):
+            before.extend(after)
+        self.offsets, self.times, self.totals = older.offsets, older.times, older.totals
 
     def copy(self) -> "Columns":
         """A copy."""

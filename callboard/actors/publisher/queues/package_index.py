@@ -10,7 +10,7 @@ from callboard.actors.publisher.queues.queue import (
     Queue,
     Streams,
     Wanted,
-    is_queued,
+    counts,
 )
 from callboard.messages.distribution.queue_mail import PackagesSeen, PackageSummary
 
@@ -67,10 +67,10 @@ class PackageIndex:
         """Add packages that begin at or before ``stop``; those already here are not added twice."""
         assert seen.start <= self.stop
         for package in seen.packages:
-            if package.offset < self.stop or not is_queued(package):
+            if package.offset < self.stop or not counts(package):
                 continue
             self.newest_id = package.package_id
-            for recipient in _streams_of(package):
+            for recipient in _streams_of(package) if package.recipients else (FOR_ALL,):
                 columns = self._stream(recipient, package.publisher)
                 columns.append(package.offset, package.time_ns, package.length)
                 self._together.pop(recipient, None)
@@ -134,7 +134,8 @@ class PackageIndex:
         return (columns for its in self.streams.values() for columns in its.values())
 
     def _stream(self, recipient: str | None, publisher: str) -> Columns:
-        return self.streams.setdefault(recipient, {}).setdefault(publisher, Columns())
+        its = self.streams.setdefault(recipient, {})
+        return its.get(publisher) or its.setdefault(publisher, Columns())
 
     def _drop_below(self, offset: int) -> None:
         for columns in self._columns:
@@ -143,8 +144,8 @@ class PackageIndex:
 
 
 def _streams_of(package: PackageSummary) -> set[str | None]:
-    """Each stream once, even if the record names it twice; an empty name is no recipient."""
-    return {FOR_SOME, *filter(None, package.recipients)} if package.recipients else {FOR_ALL}
+    """Each stream of a package with recipients once, even if the record names it twice; an empty name is none."""
+    return {FOR_SOME, *filter(None, package.recipients)}
 
 
 def _filled(
