@@ -109,7 +109,7 @@ def peek(cls: type[E], data: bytes) -> E | None:
 
 def has_unknown(message: Event) -> bool:
     """Whether a message from ``peek`` has fields, or values, that this version does not know."""
-    return len(UnknownFieldSet(message)) > 0
+    return len(UnknownFieldSet(message)) > 0  # type: ignore[arg-type]  # it is the bare message
 
 
 def _light(cls: type[Event], message: Message, nbytes: int) -> Message:

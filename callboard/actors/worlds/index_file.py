@@ -1,28 +1,28 @@
 """The file of a queue cache's checkpoint: right or absent."""
 
 import asyncio
-import fcntl
 import json
 import os
 import stat
 import sys
 import zlib
-from array import array
-from collections.abc import Iterator
+from collections.abc import Iterable
+from functools import reduce
 from pathlib import Path
 
 from callboard.actors.publisher.queues.columns import Columns
 from callboard.actors.publisher.queues.package_index import PackageIndex
 from callboard.actors.publisher.queues.summary import summarise
 from callboard.actors.publisher.settings import MAX_ENTRIES
-from callboard.backends.local.access import PRIVATE_FOLDER, open_shared, shared_mode
+from callboard.backends.local.access import PRIVATE_FOLDER, shared_mode
+from callboard.backends.local.disk import replacing
 from callboard.backends.log import Log
 from callboard.version import __version__
 
 FORMAT = 1
 """Of the file. It goes up when packages are counted in another way, too."""
 
-MADE_BY = f"callboard {__version__}, format {FORMAT}, {sys.byteorder}"
+MADE_BY = f"queues as counted by callboard {__version__}, format {FORMAT}, {sys.byteorder}\n".encode()
 """Another version may read other packages from the same records, so it begins again."""
 
 CRC_CHARS = 8
@@ -31,9 +31,9 @@ CRC_CHARS = 8
 class IndexFile:
     """Keeps the index of a log's packages in a file, for the processes that come next.
 
-    A file in doubt is as none: from another version, damaged, of another log, or of a copy of this log that was put back
-    since. That is found by the newest package, whose id and time the file has: any other copy has another one at its
-    offset, or none. Many processes may write the file; it is replaced as a whole.
+    A file in doubt is as none: made by another version, damaged, of another log, or of a copy of this log that was put
+    back since. The newest package tells, whose id and time the file has: in another copy, its offset has another one,
+    or none. Many processes may write the file; it is replaced as a whole.
     """
 
     def __init__(self, log: Log, path: Path | None) -> None:
@@ -61,11 +61,7 @@ class IndexFile:
         if self._path is None:
             return "this log has no checkpoint"
         before = await self.load(topic, index.log_id)
-        if (
-            before is not None
-            and before.start < index.start <= before.stop
-            and len(before) + len(index) <= MAX_ENTRIES
-        ):
+        if before is not None and before.start < index.start <= before.stop and len(before) + len(index) <= MAX_ENTRIES:
             index.prepend(before.split(index.start))
         index.start = max(index.start, (await self._log.bounds(topic)).first)  # an archive may go further back
         try:
@@ -77,8 +73,9 @@ class IndexFile:
 
 def _read(path: Path) -> PackageIndex | None:
     try:
-        with open(os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as file:
-            if not _is_trusted(file.fileno(), path.parent):
+        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+        with os.fdopen(descriptor, "rb") as file:
+            if not _is_trusted(descriptor, path.parent) or file.read(len(MADE_BY)) != MADE_BY:
                 return None
             crc, data = file.read(CRC_CHARS), file.read()
     except OSError:
@@ -93,54 +90,39 @@ def _is_trusted(descriptor: int, folder: Path) -> bool:
 
 
 def _write(path: Path, index: PackageIndex) -> None:
-    """Replace the file. It need not be synced: a damaged one is absent."""
+    """Replace the file. Raises ``OSError``."""
     path.parent.mkdir(mode=PRIVATE_FOLDER, parents=True, exist_ok=True)
-    new = path.with_name(f"{path.name}.new")
-    with open(open_shared(new, shared_mode(path.parent)), "wb") as file:
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)  # another process may be writing it: that will do
-        if not os.path.samestat(os.fstat(file.fileno()), new.stat()):  # it is in its place meanwhile
-            return
-        file.truncate(0)
-        parts, crc = [*_encoded(index)], 0
-        for part in parts:
-            crc = zlib.crc32(part, crc)
-        file.writelines([_crc(crc), *parts])
-        file.flush()
-        new.replace(path)
+    with replacing(path) as file:
+        os.fchmod(file.fileno(), shared_mode(path.parent))
+        file.writelines(_encoded(index))
 
 
 def _crc(value: int) -> bytes:
     return b"%0*x" % (CRC_CHARS, value)
 
 
-def _encoded(index: PackageIndex) -> Iterator[bytes]:
+def _encoded(index: PackageIndex) -> Iterable[bytes]:
     named = [(to, name, columns) for to, its in index.streams.items() for name, columns in its.items()]
     about = {
-        "made_by": MADE_BY, "log_id": index.log_id, "start": index.start, "stop": index.stop,
-        "newest_id": index.newest_id,
+        "log_id": index.log_id, "start": index.start, "stop": index.stop, "newest_id": index.newest_id,
         "streams": [(to, name, len(columns), columns.below) for to, name, columns in named],
     }  # fmt: skip
-    yield json.dumps(about).encode() + b"\n"
+    parts = [json.dumps(about).encode() + b"\n"]
     for _, _, columns in named:
-        yield from (column.tobytes() for column in (columns.offsets, columns.times, columns.totals))
+        parts += (column.tobytes() for column in (columns.offsets, columns.times, columns.totals))
+    return MADE_BY, _crc(reduce(lambda crc, part: zlib.crc32(part, crc), parts, 0)), *parts
 
 
-def _decoded(data: bytes) -> PackageIndex | None:
-    about = json.loads(data[: (place := data.index(b"\n") + 1)])
-    if about["made_by"] != MADE_BY:
-        return None
+def _decoded(data: bytes) -> PackageIndex:
+    place = data.index(b"\n") + 1
+    about = json.loads(data[:place])
     index = PackageIndex(about["log_id"], about["start"])
     index.stop, index.newest_id = about["stop"], about["newest_id"]
-    view = memoryview(data)
     for to, name, count, below in about["streams"]:
         columns = index.streams.setdefault(to, {})[name] = Columns()
         columns.below = below
         for column in (columns.offsets, columns.times, columns.totals):
-            place = _filled(column, view, place, count)
+            end = place + count * column.itemsize
+            column.frombytes(memoryview(data)[place:end])
+            place = end
     return index
-
-
-def _filled(column: "array[int]", view: memoryview, place: int, count: int) -> int:
-    end = place + count * column.itemsize
-    column.frombytes(view[place:end])
-    return end

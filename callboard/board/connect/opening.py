@@ -77,11 +77,15 @@ def checkpoint_place(settings: BoardSettings) -> Path | None:
     topic = settings.topics.package
     if settings.log.startswith(SQLITE):
         return settings.base / settings.log.removeprefix(SQLITE) / f"{topic}.index"
-    caches = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
-    if settings.log.startswith("memory:") or not os.path.isabs(caches):
+    caches = Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache")
+    try:
+        caches = caches.expanduser()
+    except RuntimeError:
+        return None
+    if settings.log.startswith("memory:") or not caches.is_absolute():
         return None
     log = hashlib.sha256(without_passwords(settings.log).encode()).hexdigest()[:16]
-    return Path(caches) / "callboard" / f"{topic}-{log}.index"
+    return caches / "callboard" / f"{topic}-{log}.index"
 
 
 def records_for_blobs(settings: BoardSettings, log: Log) -> Archived | None:

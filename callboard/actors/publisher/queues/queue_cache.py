@@ -3,7 +3,6 @@
 from collections.abc import Iterable
 from dataclasses import dataclass
 from random import Random
-from typing import NamedTuple
 
 from callboard.actors.core.decision import (
     After,
@@ -21,12 +20,12 @@ from callboard.actors.core.decision import (
     Stopping,
     Tick,
 )
-from callboard.actors.publisher.effects import LoadIndex, SaveIndex
+from callboard.actors.publisher.effects import LoadIndex
 from callboard.actors.publisher.queues.cached_range import CachedRange
 from callboard.actors.publisher.queues.checkpointing import Checkpointing
 from callboard.actors.publisher.queues.page_details import Pages, Range
-from callboard.actors.publisher.queues.preview import GLIMPSE_OFFSETS, QueuePreview
-from callboard.actors.publisher.queues.queries import Query, reach, refusal, wanted
+from callboard.actors.publisher.queues.preview import GLIMPSE_OFFSETS, QueuePreview, Waiting
+from callboard.actors.publisher.queues.queries import Query, page_limit, reach, refusal, wanted
 from callboard.actors.publisher.roles import OLDER_POLLER, TAIL_POLLER
 from callboard.actors.publisher.settings import MAX_ENTRIES
 from callboard.messages.distribution.publisher_mail import Counter, Counters, CountersQuery
@@ -57,8 +56,6 @@ COUNTING = "counting"
 
 PUBLISHERS_MAX = 10_000
 """Publishers named with sizes: any writer can use any publisher name."""
-PAGE_MAX = 1000
-"""Packages on a page at most; a query for more gets this many."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,17 +70,6 @@ class QueueCacheSettings:
     max_waiting: int = 1000
 
 
-class Waiting(NamedTuple):
-    """A query, until when it waits for an exact answer, how far the log must be read until then, and for a page
-    the preview to show before that.
-    """
-
-    query: Query
-    until_s: float
-    end: int
-    preview: QueuePreview | None = None
-
-
 class QueueCache:
     """Knows where every package of the log lies, as far back as queries have reached.
 
@@ -93,9 +79,9 @@ class QueueCache:
         many ask, and for details of pages.
     Stores: in memory, bounded: columns of the newest packages and of older ones used last, details of shown ones,
         queries that wait. In the checkpoint: the columns of the newest packages.
-    Timers: "retention", every 60 s: an empty range asks where the log begins now, and the checkpoint is written; "counting": a query that has
-        waited for 0.5 s is answered with what is known, with ``uncounted``, and the first packages of the queue,
-        but without packages that the tail poller has not reported.
+    Timers: "retention", every 60 s: an empty range asks where the log begins now, and the checkpoint is written if it
+        lacks many; "counting": a query that has waited for 0.5 s is answered with what is known, with ``uncounted``,
+        and the first packages of the queue, but without packages that the tail poller has not reported.
     Gives up: on a query, with a ``problem``, when too many wait, or a read failed.
     """
 
@@ -140,23 +126,24 @@ class QueueCache:
                 yield from self._serve()
                 yield from map(self._want, self._pages.ranges)
                 yield from (self._look(preview) for preview in self._glimpses() if not preview.ready)
-            case Done(LoadIndex()) | Failed(LoadIndex()):
-                yield from self._loaded(message)
-            case Stopping():
-                yield from self._checkpoint.save(self._cached.index)
-                self._stopping = True
-                if not self._checkpoint.is_saving:
-                    yield Stopped()
-            case Done(SaveIndex()) | Failed(SaveIndex()):
-                yield from self._checkpoint.saved(message)
-                if self._stopping:
-                    yield Stopped()
+            case Done() | Failed() | Stopping():
+                yield from self._keep(message)
 
-    def _loaded(self, ended: Done | Failed) -> Iterable[Effect]:
-        found = self._checkpoint.loaded(ended)
-        if found is not None and found.log_id == self._cached.log_id:
-            self._cached.checkpoint = found
-        yield from self._serve()
+    def _keep(self, message: Done | Failed | Stopping) -> Iterable[Effect]:
+        """The checkpoint was read or written, or is written for the last time."""
+        match message:
+            case Stopping():
+                self._stopping = True
+                yield from self._checkpoint.save(self._cached.index)
+            case Done(LoadIndex()) | Failed(LoadIndex()):
+                found = self._checkpoint.loaded(message)
+                if found is not None and found.log_id == self._cached.log_id:
+                    self._cached.checkpoint = found
+                yield from self._serve()
+            case _:
+                yield from self._checkpoint.saved(message)
+        if self._stopping and not self._checkpoint.is_saving:
+            yield Stopped()
 
     def _counters(self) -> Counters:
         index = self._cached.index
@@ -263,7 +250,7 @@ class QueueCache:
         if preview is None:
             yield Reply(origin, self._sizes(counted))
         else:
-            yield Reply(origin, preview.answer(counted[0], _limit(preview.query)))
+            yield Reply(origin, preview.answer(counted[0], page_limit(preview.query)))
 
     def _sizes(self, queues: tuple[QueueSize, ...]) -> Sizes:
         return Sizes(queues=queues, publishers=self._cached.publishers[:PUBLISHERS_MAX], log_id=self._cached.log_id)
@@ -285,7 +272,7 @@ class QueueCache:
                 yield Reply(origin, self._sizes(known))
             return
         size = coverage.size(wanted(query))
-        offsets = coverage.page(wanted(query), max(query.skip, 0), _limit(query))
+        offsets = coverage.page(wanted(query), max(query.skip, 0), page_limit(query))
         if size is None or offsets is None:
             return
         page = self._pages.open(origin, size, offsets, "")
@@ -311,7 +298,3 @@ class QueueCache:
     def _want(self, offsets: Range) -> Send:
         start, stop = offsets
         return Send(OLDER_POLLER, RangeWanted(log_id=self._cached.log_id, start=start, stop=stop))
-
-
-def _limit(query: QueueQuery) -> int:
-    return min(max(query.limit, 0), PAGE_MAX)

@@ -94,7 +94,7 @@ def _plain(record: Record) -> PackageSummary | None:
         and 0 <= length <= LENGTH_MAX and 0 <= total_bytes <= LENGTH_MAX and 0 <= entries <= ENTRIES_MAX
     ):  # fmt: skip
         return None
-    fetched = (len(package.content) if package.HasField("content") else 0) or length
+    fetched = len(package.content) or length
     return _made(
         offset=record.offset, time_ns=record.time_ns, publisher=texts[0], kind=_KINDS[kind], package_id=texts[1],
         length=max(fetched, total_bytes) if blobs else fetched, paths=paths, deep_paths=deep_paths, user=texts[2],
