@@ -33,7 +33,7 @@ class IndexFile:
 
     A file in doubt is as none: made by another version, damaged, of another log, or of a copy of this log that was put
     back since. The newest package tells, whose id and time the file has: in another copy, its offset has another one,
-    or none. Many processes may write the file; it is replaced as a whole.
+    or none. So a file ends with its newest package. Many processes may write the file; it is replaced as a whole.
     """
 
     def __init__(self, log: Log, path: Path | None) -> None:
@@ -45,7 +45,7 @@ class IndexFile:
         if found is None or found.log_id != log_id or await self._log.identity(topic) != log_id:
             return None
         (first, end), (offset, time_ns) = await self._log.bounds(topic), found.newest
-        if not first <= offset < end or found.stop > end:
+        if not first <= offset < end:
             return None
         for record in await self._log.read(topic, offset, 1):
             newest = summarise(record)
@@ -64,6 +64,7 @@ class IndexFile:
         if before is not None and before.start < index.start <= before.stop and len(before) + len(index) <= MAX_ENTRIES:
             index.prepend(before.split(index.start))
         index.start = max(index.start, (await self._log.bounds(topic)).first)  # an archive may go further back
+        index.stop = index.newest[0] + 1
         try:
             await asyncio.to_thread(_write, self._path, index)
         except OSError as error:

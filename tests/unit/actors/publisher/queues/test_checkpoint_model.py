@@ -163,19 +163,17 @@ def test_queues_with_a_checkpoint_equal_those_computed_from_a_list(
         compare_all(stage)
 
 
-@pytest.mark.parametrize("max_entries", [8, 1000])
-def test_a_restarted_cache_reads_only_what_its_checkpoint_lacks(max_entries: int, tmp_path: Path) -> None:
-    stage = checkpointed(max_entries, 500, str(tmp_path))
+def test_a_restarted_cache_reads_only_what_its_checkpoint_lacks(tmp_path: Path) -> None:
+    stage = checkpointed(1000, 500, str(tmp_path))
     compare_all(stage)
     stop(stage)
     for _ in range(3):
         stage.append(0, "a", Kind.ADD, 7)
     start(stage)
     stage.reads.clear()
-    compare(stage, "", stage.end - 20, "")
+    asked = stage.ask(SizesQuery(queues=(QueueSize(publisher="", after=-1),)))
+    stage.settle()
+    assert stage.replies[asked].queues[0].size == 503
     assert (stage.saved, stage.loaded) == (1, 1)
-    assert min(stage.reads) >= stage.end - 30, "the older ones are in the checkpoint"
-    if max_entries == 1000:
-        compare_all(stage)
-        assert min(stage.reads) < 10, "the details of the first page"
-        assert len(stage.reads) < 60, "three records each"
+    assert min(stage.reads) >= stage.end - 3, "the older ones are in the checkpoint"
+    compare_all(stage)
