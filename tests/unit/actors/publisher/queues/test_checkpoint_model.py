@@ -144,6 +144,7 @@ def compare_all(stage: Stage) -> None:
             compare(stage, publisher, after, subscriber)
 
 
+@pytest.mark.proves("F34", "W37")
 @given(its=lives, history=st.integers(0, 90), max_entries=st.sampled_from([8, 32, 1000]))
 @settings(max_examples=60, deadline=None)
 def test_queues_with_a_checkpoint_equal_those_computed_from_a_list(
