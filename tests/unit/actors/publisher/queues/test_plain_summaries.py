@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from callboard.actors.publisher.queues import summary
 from callboard.actors.publisher.queues.summary import summarise
 from callboard.messages._pb.distribution_pb2 import PackageMessage as Bare
+from callboard.messages.distribution import plain_summaries
 from callboard.messages.distribution.topic_messages import Kind, PackageMessage
 from callboard.messages.headers import ENTRIES_MAX, LENGTH_MAX, new_record
 from callboard.messages.record import Record, pack_headers
@@ -51,7 +51,7 @@ def record(given: dict[str, Any], tail: bytes, required: bool) -> Record:
 
 def checked(it: Record) -> Any:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(summary, "PLAIN_BYTES_MAX", -1)
+        patch.setattr(plain_summaries, "PLAIN_BYTES_MAX", -1)
         return summarise(it)
 
 
@@ -76,4 +76,4 @@ def test_a_damaged_record_has_the_summary_of_one_that_is_checked(given: dict[str
 
 def test_a_usual_package_is_read_the_fast_way() -> None:
     it = record({"paths": ["/a"], "length": 5, "user": "ann", "recipients": ["x", "y"]}, b"", required=True)
-    assert summary._plain(it) == checked(it)
+    assert plain_summaries.plain_summary(it) == checked(it)
