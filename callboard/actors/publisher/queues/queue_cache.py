@@ -206,8 +206,8 @@ class QueueCache:
         goals = [reach(waiting.query) for waiting in self._waiting.values()]
         goals += [] if self._goal is None else [self._goal]
         if goals and min(goals) < coverage.start:
-            yield from self._checkpoint.load(coverage.log_id)
-            if self._checkpoint.is_known:
+            yield from self._checkpoint.load(coverage.log_id, coverage.start - min(goals))
+            if not self._checkpoint.is_loading:
                 coverage.reach(min(goals))
         else:
             self._goal = None

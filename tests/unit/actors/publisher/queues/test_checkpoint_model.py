@@ -83,6 +83,7 @@ def every_entry_is_worth_a_checkpoint(monkeypatch: pytest.MonkeyPatch) -> None:
         return function(*args)
 
     monkeypatch.setattr(checkpointing, "SAVE_MIN", 1)
+    monkeypatch.setattr(checkpointing, "CHECKPOINT_OFFSETS", 0)
     monkeypatch.setattr(index_file.asyncio, "to_thread", at_once)  # a thread for each would take most of the time
 
 

@@ -20,10 +20,14 @@ texts = st.one_of(
 paths = st.lists(st.sampled_from(("/a", "/b/c", "no", "/" + "x" * 990, "/" + "x" * 4100, "", "/ü")), max_size=120)
 names = st.lists(texts, max_size=3)
 numbers = st.sampled_from((0, 1, 10_000, ENTRIES_MAX, ENTRIES_MAX + 1, LENGTH_MAX, LENGTH_MAX + 1, -1))
+TEXTS = (
+    "publisher_instance", "publisher", "package_id", "content_ref", "format", "user", "request_id", "content_digest",
+    "source",
+)  # fmt: skip
 fields = st.fixed_dictionaries(
     {},
     optional={
-        **dict.fromkeys(("publisher_instance", "publisher", "package_id", "content_ref", "format", "user", "request_id", "content_digest", "source"), texts),
+        **dict.fromkeys(TEXTS, texts),
         **dict.fromkeys(("paths", "deep_paths"), paths),
         **dict.fromkeys(("blobs", "recipients"), names),
         **dict.fromkeys(("length", "entries", "total_bytes"), numbers),
