@@ -5,7 +5,8 @@ takes 10, a quick one 20,000.
 
 Each round opens the board and reads the first page of a subscriber's queue: one that is a hundred packages behind, one
 ten thousand, and one the whole history. The page comes at once. The size is exact once every record of the queue was
-read, which is timed as well. The first is also read by the command line, in a process of its own, including the start
+read, which is timed as well: without a checkpoint, and with the one that the round before left. The queues of the first
+and of the last, and the status, are also shown by the command line, each in a process of its own, including the start
 of Python. The peer reads the same records from the bare SQLite file, and decodes none.
 """
 
@@ -16,6 +17,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 
@@ -37,6 +39,7 @@ ANSWER_S = 600.0
 GOAL_S = 1.0
 TOPICS = Topics.with_prefix()
 FIRST_OFFSET = 1
+COMMANDS = (("queue", "near"), ("queue", "far"), ("status",))
 SQL = "SELECT offset, time_ns, payload, headers FROM records WHERE offset > ? ORDER BY offset LIMIT ?"
 
 
@@ -54,6 +57,12 @@ def make(folder: Path, count: int, subscribers: dict[str, int]) -> None:
         await log.close()
 
     asyncio.run(body())
+
+
+def cold_s(folder: Path, name: str, behind: int, counted: list[float]) -> float:
+    """The same, without a checkpoint."""
+    (folder / f"{TOPICS.package}.index").unlink(missing_ok=True)
+    return restarted_s(folder, name, behind, counted)
 
 
 def restarted_s(folder: Path, name: str, behind: int, counted: list[float]) -> float:
@@ -74,11 +83,12 @@ def restarted_s(folder: Path, name: str, behind: int, counted: list[float]) -> f
     return asyncio.run(body())
 
 
-def command_s(folder: Path, name: str) -> float:
+def command_s(folder: Path, args: Sequence[str]) -> float:
     """Seconds from the command's start to its end."""
     began = time.perf_counter()
-    command = [sys.executable, "-m", "callboard", "--log", f"sqlite:///{folder}", "queue", name, "--json"]
-    subprocess.run(command, check=True, capture_output=True)
+    command = [sys.executable, "-m", "callboard", "--log", f"sqlite:///{folder}", *args, "--json"]
+    shown = subprocess.run(command, check=False, capture_output=True).stdout
+    assert b"uncounted" not in shown or b'"uncounted": 0' in shown
     return time.perf_counter() - began
 
 
@@ -101,16 +111,21 @@ def main() -> None:
     for count in (packages // 10, packages):
         subscribers = {"near": 100, "middle": min(10_000, count), "far": count}
         counted: dict[str, list[float]] = {name: [] for name in subscribers}
+        known: dict[str, list[float]] = {name: [] for name in subscribers}
         with tempfile.TemporaryDirectory() as name:
             folder = Path(name)
             make(folder, count, subscribers)
             figures = dict[str, list[float]]()
             for who, behind in subscribers.items():
-                ours = partial(restarted_s, folder, who, behind, counted[who])
+                ours = partial(cold_s, folder, who, behind, counted[who])
                 bare = partial(bare_s, folder, behind, count)
                 times = 1 if behind > LONG else ROUNDS
                 figures |= rounds(times, {who: ours, f"bare {who}": bare}, warm_up=False)
-            figures |= rounds(ROUNDS, {"command": partial(command_s, folder, "near")}, warm_up=False)
+            for who, behind in subscribers.items():  # the last round above left a checkpoint
+                again = partial(restarted_s, folder, who, behind, known[who])
+                figures |= rounds(ROUNDS, {f"again {who}": again}, warm_up=False)
+            for args in COMMANDS:
+                figures |= rounds(ROUNDS, {" ".join(args): partial(command_s, folder, args)}, warm_up=False)
         for who, behind in subscribers.items():
             curve = "the whole history behind" if who == "far" else f"{behind:,} behind"
             report.point(curve, count, min(figures[who]), x_name="packages of history", y_name="s to the first page")
@@ -120,7 +135,11 @@ def main() -> None:
                            note=f"less is better; goal {GOAL_S:g} s")  # fmt: skip
                 report.row(f"right size of the queue of one {what}", counted[who], figures[f"bare {who}"],
                            unit="s", peer_name="bare SQL", note="less is better")  # fmt: skip
-    report.row("first page of 100 behind, by `callboard queue` in a new process", figures["command"], unit="s")
+                report.row(f"the same with a checkpoint, of one {what}", known[who], unit="s",
+                           note=f"less is better; goal {GOAL_S:g} s")  # fmt: skip
+    for args in COMMANDS:
+        report.row(f"`callboard {' '.join(args)}` in a new process, with a checkpoint", figures[" ".join(args)],
+                   unit="s", note=f"less is better; goal {GOAL_S:g} s")  # fmt: skip
     report.write()
 
 

@@ -107,6 +107,11 @@ def peek(cls: type[E], data: bytes) -> E | None:
     return message if all(map(message.HasField, plan.demanded)) else None  # type: ignore[return-value]  # as it says
 
 
+def has_unknown(message: Event) -> bool:
+    """Whether a message from ``peek`` has fields, or values, that this version does not know."""
+    return len(UnknownFieldSet(message)) > 0  # type: ignore[arg-type]  # it is the bare message
+
+
 def _light(cls: type[Event], message: Message, nbytes: int) -> Message:
     """Return the message. Raises ``Undecodable`` if too much of it is unknown."""
     if nbytes > UNKNOWN_BYTES_MAX:  # a smaller message needs no check

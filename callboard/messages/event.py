@@ -1,7 +1,7 @@
 """The base class of all events: plain data that cannot change."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, field, fields
+from dataclasses import MISSING, dataclass, field, fields
 from enum import IntEnum
 from operator import attrgetter
 from typing import Any, TypeVar
@@ -65,6 +65,22 @@ def replaced(event: E, **changes: Any) -> E:
             raise TypeError(f"{kind.__name__} cannot have {name}={value!r:.80}")
         setters[name](copy, value)
     return copy
+
+
+def unchecked(kind: type[E]) -> Callable[..., E]:
+    """A constructor of this class that does not look at the values, at a quarter of the cost: for those who read very
+    many events, of values that cannot change. Every field has to be given, but those with a default.
+    """
+    setters, defaults = _setters(kind), {its.name: its.default for its in fields(kind)}
+    names: dict[str, Any] = {"_new": object.__new__, "_kind": kind}
+    names |= {f"set_{name}": set_field for name, set_field in setters.items()}
+    names |= {f"default_{name}": default for name, default in defaults.items()}
+    given = (name if default is MISSING else f"{name}=default_{name}" for name, default in defaults.items())
+    lines = [f"def make(*, {', '.join(given)}):", "    _event = _new(_kind)"]
+    lines += [f"    set_{name}(_event, {name})" for name in setters]
+    exec("\n".join([*lines, "    return _event"]), names)  # noqa: S102 - of the names of fields
+    function: Callable[..., E] = names["make"]
+    return function
 
 
 _READERS: dict[type[Event], Callable[[Event], tuple[Any, ...]]] = {}

@@ -29,7 +29,7 @@ def actors(settings: PublisherSettings) -> tuple[ActorSpec, ...]:
         ActorSpec(roles.DISTRIBUTOR, Distributor, distributor),
         ActorSpec(roles.TAIL_POLLER, TailPoller, TailPollerSettings(topics.package)),
         ActorSpec(roles.OLDER_POLLER, OlderPoller, OlderPollerSettings(topics.package)),
-        ActorSpec(roles.QUEUE_CACHE, QueueCache, QueueCacheSettings(settings.max_entries)),
+        ActorSpec(roles.QUEUE_CACHE, QueueCache, QueueCacheSettings(topics.package, settings.max_entries)),
         ActorSpec(roles.FLEET, Fleet, FleetSettings(topics.discovery, topics, settings.shortening)),
         ActorSpec(roles.STATUS_WATCHER, StatusWatcher, StatusWatcherSettings(topics.status, topics.package)),
         ActorSpec(roles.COMMAND_SENDER, CommandSender, CommandSenderSettings(topics.command, producer, topics.status)),

@@ -1,8 +1,9 @@
-"""What a publisher's actors ask of the blob store."""
+"""What a publisher's actors ask of the blob store, and of the checkpoint of its queue cache."""
 
 from dataclasses import dataclass
 
 from callboard.actors.core.decision import Perform
+from callboard.actors.publisher.queues.package_index import PackageIndex
 from callboard.messages.distribution.mailbox import DistributeRequest
 
 
@@ -21,3 +22,19 @@ class CollectBlobs(Perform):
     status: str
     grace_s: float
     now_ns: int
+
+
+@dataclass(frozen=True, slots=True)
+class LoadIndex(Perform):
+    """Result ``PackageIndex``, or None: what the checkpoint knows of this log, if it certainly is as the log is now."""
+
+    topic: str
+    log_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class SaveIndex(Perform):
+    """Result: why the index was not saved as the checkpoint; empty if it was. The index is given away."""
+
+    topic: str
+    index: PackageIndex

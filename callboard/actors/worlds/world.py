@@ -12,9 +12,10 @@ from callboard.actors.core.agent import Clock
 from callboard.actors.core.decision import Perform
 from callboard.actors.core.hooks import Hook, Hooks
 from callboard.actors.core.shortening import ShortenTopics
-from callboard.actors.publisher.effects import BuildPackage, CollectBlobs
+from callboard.actors.publisher.effects import BuildPackage, CollectBlobs, LoadIndex, SaveIndex
 from callboard.actors.subscriber.effects import ImportPackages, OpenRepository, RunHook, SaveLedger, SurveyRepository
 from callboard.actors.worlds.import_spans import hook_span, import_spans
+from callboard.actors.worlds.index_file import IndexFile
 from callboard.actors.worlds.log_world import LogWorld
 from callboard.actors.worlds.shortening.shortener import Shortener
 from callboard.backends.blob_store import BlobStore
@@ -52,6 +53,7 @@ class AgentWorld(LogWorld):
         clock: tells an import whether it is still permitted.
         max_package_bytes: limit for all files together of a package that a publisher builds.
         archived: the records of an archive, whose blobs must not be collected.
+        checkpoint: the file with the checkpoint of a publisher's queue cache, if there is one.
         owned: whether ``close`` also closes the log and the blob store.
     """
 
@@ -67,6 +69,7 @@ class AgentWorld(LogWorld):
         max_package_bytes: int | None = None,
         archived: Archived | None = None,
         clock: Clock | None = None,
+        checkpoint: Path | None = None,
         owned: bool = False,
     ) -> None:
         super().__init__(log, owned=owned)
@@ -78,6 +81,7 @@ class AgentWorld(LogWorld):
         self._max_package_bytes = max_package_bytes
         self._archived = archived
         self._clock = clock
+        self._index_file = IndexFile(log, checkpoint)
         self._shortener = Shortener(log)
 
     async def perform(self, effect: Perform) -> Any:  # noqa: PLR0911 - one line an effect
@@ -90,6 +94,10 @@ class AgentWorld(LogWorld):
                     self._log, self._blobs, package=package, status=status, grace_s=grace_s, now_ns=now_ns, delete=True,
                     archived=self._archived,
                 )  # fmt: skip
+            case LoadIndex(topic, log_id):
+                return await self._index_file.load(topic, log_id)
+            case SaveIndex(topic, index):
+                return await self._index_file.save(topic, index)
             case ShortenTopics(topics, limits, now_ns):
                 return await self._shortener.run(topics, limits, now_ns)
             case SurveyRepository(paths=paths):

@@ -70,6 +70,24 @@ def blobs_place(settings: BoardSettings) -> str:
     raise ConfigError(f"a log of kind {kind!r} needs a blob store beside it: set blobs to a folder, or s3://BUCKET")
 
 
+def checkpoint_place(settings: BoardSettings) -> Path | None:
+    """The file with the checkpoint of queue caches: beside a SQLite log, for a server's in the user's folder of caches.
+    None for a log in memory, and for a user without a home.
+    """
+    topic = settings.topics.package
+    if settings.log.startswith(SQLITE):
+        return settings.base / settings.log.removeprefix(SQLITE) / f"{topic}.index"
+    caches = Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache")
+    try:
+        caches = caches.expanduser()
+    except RuntimeError:
+        return None
+    if settings.log.startswith("memory:") or not caches.is_absolute():
+        return None
+    log = hashlib.sha256(without_passwords(settings.log).encode()).hexdigest()[:16]
+    return caches / "callboard" / f"{topic}-{log}.index"
+
+
 def records_for_blobs(settings: BoardSettings, log: Log) -> Archived | None:
     """The archived records whose blobs must not be collected, if there is an archive."""
     place = settings.blobs_for
@@ -111,6 +129,7 @@ def world(
             patterns=settings.patterns,
             max_package_bytes=settings.publishing.max_package_bytes,
             archived=records_for_blobs(settings, log),
+            checkpoint=checkpoint_place(settings),
             owned=owned,
         )
     from callboard.backends.repositories import open_repository

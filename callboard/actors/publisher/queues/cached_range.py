@@ -39,6 +39,8 @@ class CachedRange:
         """The range being read to know more of the log."""
         self.loading: RangeWanted | None = None
         """The block being read for its columns."""
+        self.checkpoint: PackageIndex | None = None
+        """What a checkpoint knows; it joins the rest once everything from its end on is known."""
         self.older = OlderBlocks()
         self.first = 0
         """Where the log began when last checked."""
@@ -106,6 +108,7 @@ class CachedRange:
         if index is None or another:
             self.index = index = PackageIndex(seen.log_id, seen.start)
             self.first = 0
+            self.checkpoint = None
             self.older.clear()
             self._stop_reading()
             self._stop_loading()
@@ -133,8 +136,22 @@ class CachedRange:
             start = max(offset, self._read_stop - segment)
             if self.older.blocks:
                 start = max(self._read_stop - max(self._slack, 1), 0)  # a whole block
+            if self.checkpoint is not None and self.checkpoint.stop < self._read_stop:
+                start = max(start, self.checkpoint.stop)
             self._reading = PackageIndex(self.index.log_id, start)
             self.resume()
+
+    def join(self) -> None:
+        """Add what the checkpoint knows, if it reaches the known range, and no read is running."""
+        found, index = self.checkpoint, self.index
+        if found is None or index is None or self._reading is not None or found.stop < self.start:
+            return
+        self.checkpoint = None
+        if found.start < self.start:
+            self._reading = found = found.split(self.start) if found.stop > self.start else found
+            while len(found) > self._room + self._slack:
+                self._overflow.append(Block.of(found.cut(max(self._slack, 1))))
+            self._join(found, index)
 
     def resume(self) -> None:
         """Want the missing part of the range being read."""

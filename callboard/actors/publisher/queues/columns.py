@@ -81,15 +81,29 @@ class Columns:
         self.times.append(time_ns)
 
     def prepend(self, older: "Columns") -> None:
-        """Add all entries of ``older``, which lie before all of these. Linear: join large parts at a time."""
+        """Add all entries of ``older``, which lie before all of these and are used up. Linear: join large parts at a
+        time.
+        """
         if not older:
             return
         assert not self.offsets or self.offsets[0] > older.offsets[-1]
         shift = self.below - older.totals[-1]
-        self.offsets = older.offsets + self.offsets
-        self.times = older.times + self.times
-        self.totals = array("q", [max(total + shift, -TOTAL_MAX) for total in older.totals]) + self.totals
-        self.below = max(older.below + shift, -TOTAL_MAX)
+        if len(self) < len(older):  # the fewer are shifted
+            self.totals = array("q", [min(total - shift, TOTAL_MAX) for total in self.totals])
+            self.below = older.below
+        else:
+            older.totals = array("q", [max(total + shift, -TOTAL_MAX) for total in older.totals])
+            self.below = max(older.below + shift, -TOTAL_MAX)
+        for before, after in ((older.offsets, self.offsets), (older.times, self.times), (older.totals, self.totals)):
+            before.extend(after)
+        self.offsets, self.times, self.totals = older.offsets, older.times, older.totals
+
+    def copy(self) -> "Columns":
+        """A copy."""
+        copied = Columns()
+        copied.offsets, copied.times, copied.totals = self.offsets[:], self.times[:], self.totals[:]
+        copied.below = self.below
+        return copied
 
     def cut(self, offset: int) -> "Columns":
         """Remove and return the entries with a smaller offset. Linear: cut many at a time."""

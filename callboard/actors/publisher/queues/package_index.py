@@ -10,7 +10,7 @@ from callboard.actors.publisher.queues.queue import (
     Queue,
     Streams,
     Wanted,
-    is_queued,
+    counts,
 )
 from callboard.messages.distribution.queue_mail import PackagesSeen, PackageSummary
 
@@ -29,6 +29,8 @@ class PackageIndex:
         self.stop = start
         self.streams: Streams[Columns] = {}
         """No stream is empty."""
+        self.newest_id = ""
+        """The id of the package at the newest entry: another copy of the log has another one there."""
         self._together: dict[str | None, Columns] = {}  # of many publishers, by recipient, until the next change
 
     def __len__(self) -> int:
@@ -65,9 +67,10 @@ class PackageIndex:
         """Add packages that begin at or before ``stop``; those already here are not added twice."""
         assert seen.start <= self.stop
         for package in seen.packages:
-            if package.offset < self.stop or not is_queued(package):
+            if package.offset < self.stop or not counts(package):
                 continue
-            for recipient in _streams_of(package):
+            self.newest_id = package.package_id
+            for recipient in _streams_of(package) if package.recipients else (FOR_ALL,):
                 columns = self._stream(recipient, package.publisher)
                 columns.append(package.offset, package.time_ns, package.length)
                 self._together.pop(recipient, None)
@@ -80,7 +83,7 @@ class PackageIndex:
             for publisher, columns in its.items():
                 self._stream(recipient, publisher).prepend(columns)
         self._together.clear()
-        self.start = older.start
+        self.start, self.newest_id = older.start, self.newest_id or older.newest_id
 
     def trim(self, first: int) -> None:
         """The log now begins at ``first``; if that is in here, there is nothing older to cover."""
@@ -91,21 +94,48 @@ class PackageIndex:
 
     def cut(self, count: int) -> "PackageIndex":
         """Remove the oldest ``count`` entries and return them as an index that ends where this one now starts."""
+        (start,) = self._everything.page(count, 1) or (self.stop,)
+        return self.split(start)
+
+    def split(self, offset: int) -> "PackageIndex":
+        """The same for all entries below an offset in ``[start, stop]``."""
         older = PackageIndex(self.log_id, self.start)
-        everything = Queue(tuple(columns.view(-1) for columns in self._columns))
-        (self.start,) = everything.page(count, 1) or (self.stop,)
-        older.stop = self.start
-        older.streams = _filled(self.streams, lambda columns: columns.cut(self.start))
+        self.start = older.stop = offset
+        older.streams = _filled(self.streams, lambda columns: columns.cut(offset))
         self._together.clear()
         self.streams = _filled(self.streams)
+        if not self.streams:
+            older.newest_id = self.newest_id
         return older
+
+    def copy(self) -> "PackageIndex":
+        """A copy that stays as it is."""
+        copied = PackageIndex(self.log_id, self.start)
+        copied.stop, copied.newest_id = self.stop, self.newest_id
+        copied.streams = _filled(self.streams, Columns.copy)
+        return copied
+
+    @property
+    def newest(self) -> tuple[int, int]:
+        """Offset and time of the newest entry; -1 and 0 if there is none."""
+        ends = ((columns.offsets[-1], columns.times[-1]) for columns in self._columns)
+        return max(ends, default=(-1, 0))
+
+    def through(self, offset: int) -> int:
+        """How many entries have an offset of at most ``offset``."""
+        return self._everything.through(offset)
+
+    @property
+    def _everything(self) -> Queue:
+        return Queue(tuple(columns.view(-1) for columns in self._columns))
 
     @property
     def _columns(self) -> Iterator[Columns]:
         return (columns for its in self.streams.values() for columns in its.values())
 
     def _stream(self, recipient: str | None, publisher: str) -> Columns:
-        return self.streams.setdefault(recipient, {}).setdefault(publisher, Columns())
+        its = self.streams.setdefault(recipient, {})
+        return its.get(publisher) or its.setdefault(publisher, Columns())
 
     def _drop_below(self, offset: int) -> None:
         for columns in self._columns:
@@ -114,8 +144,8 @@ class PackageIndex:
 
 
 def _streams_of(package: PackageSummary) -> set[str | None]:
-    """Each stream once, even if the record names it twice; an empty name is no recipient."""
-    return {FOR_SOME, *filter(None, package.recipients)} if package.recipients else {FOR_ALL}
+    """Each stream of a package with recipients once, even if the record names it twice; an empty name is none."""
+    return {FOR_SOME, *filter(None, package.recipients)}
 
 
 def _filled(

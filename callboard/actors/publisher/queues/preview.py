@@ -2,8 +2,9 @@
 
 from dataclasses import dataclass, field
 from itertools import islice
+from typing import NamedTuple
 
-from callboard.actors.publisher.queues.queries import wanted
+from callboard.actors.publisher.queues.queries import Query, wanted
 from callboard.actors.publisher.queues.queue import is_queued
 from callboard.messages.distribution.queue_mail import (
     PackagesSeen,
@@ -56,3 +57,14 @@ class QueuePreview:
         queue = replaced(counted, oldest_ns=oldest_ns)
         skip = max(self.query.skip, 0)
         return QueuePage(queue=queue, packages=tuple(islice(found, skip, skip + limit)), problem=self.problem)
+
+
+class Waiting(NamedTuple):
+    """A query, until when it waits for an exact answer, how far the log must be read until then, and for a page
+    the preview to show before that.
+    """
+
+    query: Query
+    until_s: float
+    end: int
+    preview: QueuePreview | None = None

@@ -7,6 +7,9 @@ from callboard.messages.distribution.queue_mail import QueuePage, QueueQuery, Qu
 
 Query = QueueQuery | SizesQuery
 
+PAGE_MAX = 1000
+"""Packages on a page at most; a query for more gets this many."""
+
 
 def reach(query: Query) -> int:
     """The oldest offset that must be known to answer."""
@@ -26,3 +29,8 @@ def refusal(query: Query, problem: str) -> QueuePage | Sizes:
         return Sizes(queues=query.queues, problem=problem)
     queue = QueueSize(publisher=query.publisher, after=query.after, subscriber=query.subscriber)
     return QueuePage(queue=queue, problem=problem)
+
+
+def page_limit(query: QueueQuery) -> int:
+    """How many packages the page has at most."""
+    return min(max(query.limit, 0), PAGE_MAX)

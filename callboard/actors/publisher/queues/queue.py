@@ -44,9 +44,14 @@ class Wanted(NamedTuple):
             yield from (found[name] for name in names if name in found)
 
 
-def is_queued(package: PackageSummary, wanted: Wanted = Wanted("", -1)) -> bool:  # noqa: B008 - it cannot change
+def counts(package: PackageSummary) -> bool:
+    """Whether a package is in any queue: tests are in none, unless they cannot be read."""
+    return package.kind is not Kind.TEST or bool(package.problem)
+
+
+def is_queued(package: PackageSummary, wanted: Wanted) -> bool:
     """Whether a package is among these."""
-    if package.kind is Kind.TEST and not package.problem:
+    if not counts(package):
         return False
     ours = not wanted.publisher or package.publisher in (wanted.publisher, EVERY_QUEUE)
     meant = not (wanted.subscriber and package.recipients) or wanted.subscriber in package.recipients

@@ -3,11 +3,12 @@
 from collections.abc import Iterable
 from dataclasses import dataclass
 from random import Random
-from typing import NamedTuple
 
 from callboard.actors.core.decision import (
     After,
+    Done,
     Effect,
+    Failed,
     Input,
     Moment,
     Origin,
@@ -19,10 +20,12 @@ from callboard.actors.core.decision import (
     Stopping,
     Tick,
 )
+from callboard.actors.publisher.effects import LoadIndex
 from callboard.actors.publisher.queues.cached_range import CachedRange
+from callboard.actors.publisher.queues.checkpointing import Checkpointing
 from callboard.actors.publisher.queues.page_details import Pages, Range
-from callboard.actors.publisher.queues.preview import GLIMPSE_OFFSETS, QueuePreview
-from callboard.actors.publisher.queues.queries import Query, reach, refusal, wanted
+from callboard.actors.publisher.queues.preview import GLIMPSE_OFFSETS, QueuePreview, Waiting
+from callboard.actors.publisher.queues.queries import Query, page_limit, reach, refusal, wanted
 from callboard.actors.publisher.roles import OLDER_POLLER, TAIL_POLLER
 from callboard.actors.publisher.settings import MAX_ENTRIES
 from callboard.messages.distribution.publisher_mail import Counter, Counters, CountersQuery
@@ -53,28 +56,18 @@ COUNTING = "counting"
 
 PUBLISHERS_MAX = 10_000
 """Publishers named with sizes: any writer can use any publisher name."""
-PAGE_MAX = 1000
-"""Packages on a page at most; a query for more gets this many."""
 
 
 @dataclass(frozen=True, slots=True)
 class QueueCacheSettings:
-    """Bounds: packages in memory (about 27 bytes each), summaries kept for pages, waiting queries."""
+    """Bounds: packages in memory (about 27 bytes each), summaries kept for pages, waiting queries. ``topic`` is the
+    package topic, if there is a checkpoint of it.
+    """
 
+    topic: str = ""
     max_entries: int = MAX_ENTRIES
     details_max: int = 10_000
     max_waiting: int = 1000
-
-
-class Waiting(NamedTuple):
-    """A query, until when it waits for an exact answer, how far the log must be read until then, and for a page
-    the preview to show before that.
-    """
-
-    query: Query
-    until_s: float
-    end: int
-    preview: QueuePreview | None = None
 
 
 class QueueCache:
@@ -85,16 +78,18 @@ class QueueCache:
     Sends: QueuePage, Sizes and Counters, to the asker; RangeWanted (older_poller): for older packages, once however
         many ask, and for details of pages.
     Stores: in memory, bounded: columns of the newest packages and of older ones used last, details of shown ones,
-        queries that wait.
-    Timers: "retention", every 60 s: an empty range asks where the log begins now; "counting": a query that has
-        waited for 0.5 s is answered with what is known, with ``uncounted``, and the first packages of the queue,
-        but without packages that the tail poller has not reported.
+        queries that wait. In the checkpoint: the columns of the newest packages.
+    Timers: "retention", every 60 s: an empty range asks where the log begins now, and the checkpoint is written if it
+        lacks many; "counting": a query that has waited for 0.5 s is answered with what is known, with ``uncounted``,
+        and the first packages of the queue, but without packages that the tail poller has not reported.
     Gives up: on a query, with a ``problem``, when too many wait, or a read failed.
     """
 
     def __init__(self, settings: QueueCacheSettings, rng: Random) -> None:
         self._settings = settings
         self._cached = CachedRange(settings.max_entries)
+        self._checkpoint = Checkpointing(settings.topic)
+        self._stopping = False
         self._pages = Pages(settings.details_max)
         self._waiting: dict[Origin, Waiting] = {}  # for the coverage to reach them
         self._goal: int | None = None  # count back to here, even if no query waits for it any more
@@ -109,6 +104,7 @@ class QueueCache:
                 yield After("retention", RETENTION_CHECK_S)
                 if (index := self._cached.index) is not None:
                     yield self._want((index.stop, index.stop))
+                yield from self._checkpoint.save(index)
             case PackagesSeen() if origin.role == TAIL_POLLER:
                 yield from self._seen(message)
             case PackagesSeen():
@@ -130,8 +126,24 @@ class QueueCache:
                 yield from self._serve()
                 yield from map(self._want, self._pages.ranges)
                 yield from (self._look(preview) for preview in self._glimpses() if not preview.ready)
+            case Done() | Failed() | Stopping():
+                yield from self._keep(message)
+
+    def _keep(self, message: Done | Failed | Stopping) -> Iterable[Effect]:
+        """The checkpoint was read or written, or is written for the last time."""
+        match message:
             case Stopping():
-                yield Stopped()
+                self._stopping = True
+                yield from self._checkpoint.save(self._cached.index)
+            case Done(LoadIndex()) | Failed(LoadIndex()):
+                found = self._checkpoint.loaded(message)
+                if found is not None and found.log_id == self._cached.log_id:
+                    self._cached.checkpoint = found
+                yield from self._serve()
+            case _:
+                yield from self._checkpoint.saved(message)
+        if self._stopping and not self._checkpoint.is_saving:
+            yield Stopped()
 
     def _counters(self) -> Counters:
         index = self._cached.index
@@ -146,6 +158,7 @@ class QueueCache:
     def _seen(self, seen: PackagesSeen) -> Iterable[Effect]:
         if self._cached.add(seen):
             self._goal = None
+            self._checkpoint = Checkpointing(self._settings.topic)
             yield from self._refuse("the log was replaced; ask again", glimpsed=True)
             void = self._pages.void("the log was replaced; ask again")
             yield from (Reply(page.origin, page.answer()) for page in void)
@@ -184,6 +197,7 @@ class QueueCache:
         coverage = self._cached
         if coverage.index is None:
             return
+        coverage.join()
         for origin, (query, _, end, _) in list(self._waiting.items()):
             known = coverage.start <= reach(query) and coverage.index.stop >= end
             if known and (answered := list(self._answer(origin, query))):
@@ -192,7 +206,9 @@ class QueueCache:
         goals = [reach(waiting.query) for waiting in self._waiting.values()]
         goals += [] if self._goal is None else [self._goal]
         if goals and min(goals) < coverage.start:
-            coverage.reach(min(goals))
+            yield from self._checkpoint.load(coverage.log_id, coverage.start - min(goals))
+            if not self._checkpoint.is_loading:
+                coverage.reach(min(goals))
         else:
             self._goal = None
         wishes = [wish for wish in (coverage.wanted, coverage.loading) if wish is not None]
@@ -234,7 +250,7 @@ class QueueCache:
         if preview is None:
             yield Reply(origin, self._sizes(counted))
         else:
-            yield Reply(origin, preview.answer(counted[0], _limit(preview.query)))
+            yield Reply(origin, preview.answer(counted[0], page_limit(preview.query)))
 
     def _sizes(self, queues: tuple[QueueSize, ...]) -> Sizes:
         return Sizes(queues=queues, publishers=self._cached.publishers[:PUBLISHERS_MAX], log_id=self._cached.log_id)
@@ -256,7 +272,7 @@ class QueueCache:
                 yield Reply(origin, self._sizes(known))
             return
         size = coverage.size(wanted(query))
-        offsets = coverage.page(wanted(query), max(query.skip, 0), _limit(query))
+        offsets = coverage.page(wanted(query), max(query.skip, 0), page_limit(query))
         if size is None or offsets is None:
             return
         page = self._pages.open(origin, size, offsets, "")
@@ -282,7 +298,3 @@ class QueueCache:
     def _want(self, offsets: Range) -> Send:
         start, stop = offsets
         return Send(OLDER_POLLER, RangeWanted(log_id=self._cached.log_id, start=start, stop=stop))
-
-
-def _limit(query: QueueQuery) -> int:
-    return min(max(query.limit, 0), PAGE_MAX)

@@ -4,6 +4,7 @@ from itertools import accumulate, takewhile
 
 from callboard.errors import SchemaTooNew, Undecodable
 from callboard.messages.bounds import clipped
+from callboard.messages.distribution.plain_summaries import USER_CHARS_MAX, plain_summary
 from callboard.messages.distribution.queue_mail import PackageSummary
 from callboard.messages.distribution.topic_messages import PackageMessage
 from callboard.messages.headers import open_record, told_in
@@ -16,13 +17,13 @@ page, and a package can have 2 MB of paths."""
 PATH_OVERHEAD = 16
 """What a path counts in addition to its characters."""
 
-USER_CHARS_MAX = 200
-
 
 def summarise(record: Record) -> PackageSummary:
     """What a queue shows of a record. One that cannot be decoded is never dropped: ``problem`` says why, and publisher
     and recipients come from the headers, by which subscribers skip it, too.
     """
+    if (plain := plain_summary(record)) is not None:
+        return plain
     try:
         message = open_record(record, PackageMessage)
     except (SchemaTooNew, Undecodable) as error:

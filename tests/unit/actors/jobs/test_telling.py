@@ -65,7 +65,13 @@ def story(*messages: Event) -> list[JobEvent]:
 def lease(jobs: tuple[int, ...], read_to: int) -> JobsLeasedMessage:
     worker_of = (0,) * len(jobs)
     return JobsLeasedMessage(
-        cluster_log="log", epoch=1, dispatcher="d", workers=("i1",), worker_of=worker_of, jobs=jobs, read_to=read_to,
+        cluster_log="log",
+        epoch=1,
+        dispatcher="d",
+        workers=("i1",),
+        worker_of=worker_of,
+        jobs=jobs,
+        read_to=read_to,
         read_ms=read_to,
     )
 

@@ -17,7 +17,8 @@ from callboard.actors.core.decision import (
     Stopping,
     Tick,
 )
-from callboard.actors.publisher.queues.queue_cache import COUNTING, PAGE_MAX, PATIENCE_S, QueueCache, QueueCacheSettings
+from callboard.actors.publisher.queues.queries import PAGE_MAX
+from callboard.actors.publisher.queues.queue_cache import COUNTING, PATIENCE_S, QueueCache, QueueCacheSettings
 from callboard.messages.distribution.publisher_mail import Counters, CountersQuery
 from callboard.messages.distribution.queue_mail import (
     PackagesSeen,

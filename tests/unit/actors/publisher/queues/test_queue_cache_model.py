@@ -56,7 +56,9 @@ class Stage:
     """Three actors, their mail in flight, and the log."""
 
     max_entries: int
+    topic: str = ""  # of the checkpoint
     log_id: str = "L1"
+    copy: int = 0  # of the log: a copy that is put back assigns other ids
     first: int = 0
     end: int = 0
     packages: list[PackageSummary] = field(default_factory=list)
@@ -65,11 +67,12 @@ class Stage:
     mail: dict[tuple[str, str], deque[tuple[Input, Origin]]] = field(default_factory=dict)
     replies: dict[int, Any] = field(default_factory=dict)
     asked: int = 0
+    reads: list[int] = field(default_factory=list)
     waited_out: bool = False  # the log was replaced while a read waited at its end
 
     def restart(self, role: str) -> None:
         settings: dict[str, Any] = {
-            "queue_cache": (QueueCache, QueueCacheSettings(max_entries=self.max_entries, details_max=3)),
+            "queue_cache": (QueueCache, QueueCacheSettings(self.topic, self.max_entries, details_max=3)),
             "older_poller": (OlderPoller, OlderPollerSettings("p")),
             "tail_poller": (TailPoller, TailPollerSettings("p")),
         }
@@ -85,10 +88,10 @@ class Stage:
         self.mail.setdefault((sender, receiver), deque()).append((message, origin))
 
     def append(self, gap: int, publisher: str, kind: Kind, length: int, recipients: tuple[str, ...] = ()) -> None:
-        offset, time_ns = self.end + gap, self.end * 10
+        offset, time_ns = self.end + gap, self.end * 10 + self.copy
         self.end = offset + 1
         message = PackageMessage(
-            publisher_instance="i", publisher=publisher, package_id=f"p{offset}", kind=kind, length=length,
+            publisher_instance="i", publisher=publisher, package_id=f"p{offset}.{self.copy}", kind=kind, length=length,
             recipients=recipients,
         )  # fmt: skip
         new = new_record(message, record_id=f"r{offset}", time_ns=time_ns, producer="test")
@@ -155,6 +158,7 @@ class Stage:
         if isinstance(effect, FindBounds):
             return Done(effect, TopicBounds(self.log_id, self.first, self.end))
         assert isinstance(effect, ReadLog)
+        self.reads.append(effect.start)
         if not self.first <= effect.start <= self.end:
             return Failed(effect, OffsetOutOfRange("p", effect.start, self.first, self.end))
         found = [record for record in self.records if record.offset >= effect.start]
