@@ -32,7 +32,7 @@ from callboard.backends.blob_stores.s3.parts import PART_BYTES
 from callboard.backends.blob_stores.s3.upload import PARTS_AT_ONCE
 from callboard.testing.servers.s3 import S3Server, moto_server
 
-ROUNDS = 3
+ROUNDS = 5
 BUCKET = "benchmark"
 MIB = 1 << 20
 
@@ -44,7 +44,7 @@ class Load(NamedTuple):
     size: int
 
 
-LOADS = {"256 kB": Load(12, 256 << 10), "8 MiB": Load(2, PART_BYTES), "32 MiB": Load(1, 32 * MIB)}
+LOADS = {"256 kB": Load(12, 256 << 10), "8 MiB": Load(4, PART_BYTES), "32 MiB": Load(1, 32 * MIB)}
 _numbers = count()
 
 
