@@ -35,9 +35,9 @@ class Changed:
     """What to send. ``whole`` is the reason why that is everything; empty if it is not.
 
     ``paths`` are to be put, or removed if they are in ``gone``; those in ``deep`` with all below. If there are none,
-    the log has this tree since ``offset``, the last package that touched it, -1 for none. Of the rest, ``same_files`` with ``same_bytes`` are as on the log.
-    ``shipped`` is the offset of the package that was made for the same request id, -1 if the log has none. All is by
-    the packages below the offset ``next``.
+    the log has this tree since ``offset``, the last package that touched it, -1 for none. Of the rest, ``same_files``
+    with ``same_bytes`` are as on the log. ``shipped`` is the offset of the package that was made for the same request
+    id, -1 if the log has none. All is by the packages below the offset ``next``.
     """
 
     whole: str = ""

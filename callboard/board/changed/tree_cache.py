@@ -84,6 +84,5 @@ def cache_file(*names: str) -> Path | None:
         folder = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
     except RuntimeError:
         return None
-    return (
-        folder / "callboard" / "trees" / hashlib.sha256("\0".join(names).encode(errors="backslashreplace")).hexdigest()
-    )
+    digest = hashlib.sha256("\0".join(names).encode(errors="backslashreplace"))
+    return folder / "callboard" / "trees" / digest.hexdigest()

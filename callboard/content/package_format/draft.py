@@ -202,6 +202,8 @@ class _Writer:
         if packed is not None and compress(_stream(b"", *spooled), header.body_bytes, packed):
             header, spooled = header._replace(version=2, compressed=True), (packed,)
             packed.flush()
+        for file in {self._manifest, self._contents, packed or self._contents}.difference(spooled):
+            file.close()
         sha, length = hashlib.sha256(), 0
         for chunk in _stream(header.encode(), *spooled):
             sha.update(chunk)
