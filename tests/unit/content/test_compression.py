@@ -9,7 +9,7 @@ import pytest
 import zstandard
 
 from callboard.content.package_format import compression
-from callboard.content.package_format.compression import manifest_of, unpacked, unpacked_bytes
+from callboard.content.package_format.compression import manifest_of, unpacked
 from callboard.content.package_format.draft import draft
 from callboard.content.package_format.footprint import footprint
 from callboard.content.package_format.manifest import Form, Header, ManifestEntry
@@ -156,11 +156,8 @@ def test_only_a_requested_tree_may_be_gone_and_never_the_root(
 def test_the_bytes_of_version_2_do_not_change() -> None:
     entry = ManifestEntry(Form.GONE, "/a", 0)
     data = Header(54, 0, 1, 1, version=2).encode() + pack_bytes([("/a", True)], [entry])[30:]
-    assert data.hex() == (
-        "4342504b000200" "0000000000000036" "0000000000000000" "00000001" "00000001"
-        "0100022f61"
-        "050000" "0000000000000000" + "00" * 32 + "00020000" "2f61"
-    )  # fmt: skip
+    header_, root, gone = "4342504b000200", "0100022f61", "050000"
+    assert data.hex() == f"{header_}{54:016x}{0:016x}{1:08x}{1:08x}{root}{gone}{0:016x}{0:064x}00020000{b'/a'.hex()}"
     assert open_package(data).paths == ("/a",)
 
 

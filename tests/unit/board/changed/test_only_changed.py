@@ -315,7 +315,7 @@ def edit(site: Path, rng: random.Random) -> None:
 def shape(folder: Path) -> dict[str, Any]:
     return {
         str(path.relative_to(folder)): (
-            os.readlink(path) if path.is_symlink() else (path.stat().st_mode, path.is_file() and path.read_text())
+            path.readlink() if path.is_symlink() else (path.stat().st_mode, path.is_file() and path.read_text())
         )
         for path in folder.rglob("*")
         if ".callboard" not in path.relative_to(folder).parts
