@@ -5,7 +5,7 @@ import pytest
 from tests.e2e.conftest import Terminal
 
 
-@pytest.mark.proves("P2")
+@pytest.mark.proves("P1")
 def test_a_folder_is_published_again_and_subscribers_get_what_changed(terminal: Terminal) -> None:
     terminal.start("run", "subscriber", "edge-1", "--into", "out")
     site, out = terminal.folder / "site", terminal.folder / "out"

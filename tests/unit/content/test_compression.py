@@ -42,6 +42,7 @@ def claiming(data: bytes, **changed: int) -> bytes:
 
 
 @pytest.mark.parametrize("as_file", [False, True])
+@pytest.mark.proves("P4")
 def test_a_package_that_shrinks_is_compressed_and_has_the_same_effect(as_file: bool, tmp_path: Path) -> None:
     source = Tree().folder("/a").file("/a/b", TEXT).file("/c", b"").link("/l", "a")
     data = written(source, tmp_path)
@@ -52,6 +53,7 @@ def test_a_package_that_shrinks_is_compressed_and_has_the_same_effect(as_file: b
     assert (tmp_path / "package").read_bytes() == data
 
 
+@pytest.mark.proves("P4")
 def test_a_package_that_does_not_shrink_is_stored_as_it_is_and_every_version_reads_it(tmp_path: Path) -> None:
     source = Tree().file("/noise", NOISE)
     assert written(source, tmp_path) == written(source, tmp_path, packing=False)
@@ -81,6 +83,7 @@ def test_what_shrinks_more_than_a_reader_accepts_is_stored_as_it_is(tmp_path: Pa
         ({"manifest_bytes": 0, "content_bytes": 1}, "does not unpack to the"),
     ],
 )
+@pytest.mark.proves("P5")
 def test_a_package_that_unpacks_to_another_size_than_it_claims_is_refused(
     changed: dict[str, int], why: str, as_file: bool, tmp_path: Path
 ) -> None:
@@ -90,6 +93,7 @@ def test_a_package_that_unpacks_to_another_size_than_it_claims_is_refused(
         open_package(tmp_path / "package" if as_file else data, tmp_path)
 
 
+@pytest.mark.proves("P5")
 def test_a_bomb_is_refused_before_it_takes_memory(tmp_path: Path) -> None:
     packing = zstandard.ZstdCompressor().compressobj()
     frame = b"".join(packing.compress(bytes(1 << 20)) for _ in range(256)) + packing.flush()

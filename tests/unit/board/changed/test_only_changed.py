@@ -88,6 +88,7 @@ def entries(tmp_path: Path, offset: int) -> list[tuple[str, str]]:
     return asyncio.run(work())
 
 
+@pytest.mark.proves("P1")
 def test_what_changed_is_sent_as_one_package_of_puts_and_removals(tmp_path: Path, site: Path) -> None:
     (first,) = publish(tmp_path)
     write(site, {"blog/b.txt": "new", "blog/d.txt": "four"})
@@ -99,6 +100,7 @@ def test_what_changed_is_sent_as_one_package_of_puts_and_removals(tmp_path: Path
     assert entries(tmp_path, 2) == sent
 
 
+@pytest.mark.proves("P1")
 def test_nothing_is_appended_if_nothing_differs(tmp_path: Path, site: Path) -> None:
     _, same, part = publish(tmp_path, {}, {}, {"paths": ["/blog/b.txt", "/blog"]})
     assert (same.state, same.offset, same.id, same.unchanged_files, same.unchanged_bytes) == ("unchanged", 1, "", 3, 11)
@@ -114,6 +116,7 @@ def test_all_is_sent_on_request_for_named_recipients_and_for_single_entries(tmp_
     assert [each.offset for each in publish(tmp_path, *calls)] == [1, 2, 3, 4]
 
 
+@pytest.mark.proves("P2")
 def test_all_is_sent_if_the_log_is_not_certain_and_the_answer_says_why(tmp_path: Path, site: Path) -> None:
     publish(tmp_path, {}, {"recipients": ["edge-1"], "expect": True})
     doubtful, certain = publish(tmp_path, {}, {})
@@ -126,6 +129,7 @@ def test_all_is_sent_if_the_log_is_not_certain_and_the_answer_says_why(tmp_path:
     assert "is by publisher 'other'" in publish(tmp_path, {"replace_root": True})[0].whole
 
 
+@pytest.mark.proves("P2")
 def test_all_is_sent_once_the_package_with_all_is_trimmed(tmp_path: Path, site: Path) -> None:
     async def trim() -> None:
         async with Callboard(f"sqlite:///{tmp_path}/board.db", base=tmp_path) as board:
@@ -163,6 +167,7 @@ def test_a_request_repeated_under_its_id_is_answered_with_its_package(tmp_path: 
     assert publish(tmp_path)[0].offset == 3
 
 
+@pytest.mark.proves("P4")
 def test_a_subscriber_of_an_older_version_gets_packages_that_it_can_read(tmp_path: Path, site: Path) -> None:
     async def announce(version: int) -> None:
         said = DiscoveryMessage(
@@ -192,6 +197,7 @@ def test_a_subscriber_of_an_older_version_gets_packages_that_it_can_read(tmp_pat
     assert asyncio.run(versions()) == [1, 1, 2, 2, 1]
 
 
+@pytest.mark.proves("P2")
 def test_a_package_that_comes_between_is_followed_by_all(
     tmp_path: Path, site: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -220,6 +226,7 @@ def test_a_package_that_comes_between_is_followed_by_all(
     asyncio.run(work())
 
 
+@pytest.mark.proves("P3")
 def test_a_file_is_read_again_only_if_it_may_have_changed(
     tmp_path: Path, site: Path, monkeypatch: pytest.MonkeyPatch, read: list[str]
 ) -> None:
@@ -238,6 +245,7 @@ def test_a_file_is_read_again_only_if_it_may_have_changed(
 
 
 @pytest.mark.parametrize("harm", ["another log", "cut", "altered", "not a file", "another version", "another folder"])
+@pytest.mark.proves("P3")
 def test_a_cache_that_may_be_wrong_counts_for_nothing(
     harm: str, tmp_path: Path, site: Path, cache: Path, monkeypatch: pytest.MonkeyPatch, read: list[str]
 ) -> None:
@@ -270,6 +278,7 @@ def test_a_cache_that_may_be_wrong_counts_for_nothing(
 
 
 @pytest.mark.parametrize("seed", range(6))
+@pytest.mark.proves("P1")
 def test_a_subscriber_has_the_folder_after_any_edits(
     seed: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

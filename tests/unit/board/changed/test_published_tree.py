@@ -97,6 +97,7 @@ def test_only_what_lies_below_the_root_is_kept() -> None:
         (package(Kind.ADD, "/a/a"), "offset 2 cannot be read"),
     ],
 )
+@pytest.mark.proves("P2")
 def test_a_package_of_which_not_all_have_the_same_content_casts_doubt_on_its_paths(
     later: PackageMessage, why: str
 ) -> None:
