@@ -78,7 +78,7 @@ def checked(message: PackageMessage, content: Content | None, spool: Path | None
     if digest != message.content_digest:
         wrong = f"package {message.package_id} has the digest {digest} instead of {message.content_digest!r}"
         if message.content_ref == message.content_digest:  # otherwise no blob could ever match the record
-            raise BlobDamaged(f"{wrong}: its blob is damaged; publish the content again, which replaces it")
+            raise BlobDamaged(f"{wrong}: its blob is damaged; publish the content again with --full, which replaces it")
         raise PackageCorrupt(f"{wrong}; restore its content or publish it again")
     package = open_package(content, spool)
     if set(package.paths) != set(message.paths) or set(package.deep_paths) != set(message.deep_paths):

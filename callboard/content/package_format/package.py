@@ -126,7 +126,8 @@ def _check_blob(digest: str, size: int, blobs: Mapping[str, Path]) -> None:
         raise BlobMissing(f"blob {digest} is gone from {blobs[digest].parent}; fetch it again") from error
     if found != size:
         raise BlobDamaged(
-            f"blob {digest} has {found} bytes instead of {size}; publish its content again, which replaces it"
+            f"blob {digest} has {found} bytes instead of {size}; publish its content again with --full, which replaces "
+            "it"
         )
 
 

@@ -4,14 +4,17 @@ import pytest
 
 from tests.e2e.conftest import Terminal
 
+SUBSCRIBER = ("run", "subscriber", "edge-1", "--into", "out")
+
 
 @pytest.mark.proves("P1")
 def test_a_folder_is_published_again_and_subscribers_get_what_changed(terminal: Terminal) -> None:
-    terminal.start("run", "subscriber", "edge-1", "--into", "out")
     site, out = terminal.folder / "site", terminal.folder / "out"
     for name in ("a.html", "blog/b.html", "blog/c.html"):
         (site / name).write_text(f"first {name}")
-    terminal.out("publish", "./site", "--wait", "60")
+    terminal.out("publish", "./site")
+    terminal.start(*SUBSCRIBER)
+    terminal.until("edge-1", lambda row: row["offset"] == 1)
     before = (out / "a.html").stat()
     (site / "blog" / "b.html").write_text("second")
     (site / "blog" / "c.html").unlink()
@@ -36,13 +39,15 @@ def test_a_folder_is_published_again_and_subscribers_get_what_changed(terminal: 
 
 
 def test_a_subscriber_that_was_altered_by_hand_is_repaired_by_all_of_it(terminal: Terminal) -> None:
-    terminal.start("run", "subscriber", "edge-1", "--into", "out")
     (terminal.folder / "site" / "a.html").write_text("a")
-    terminal.out("publish", "./site", "--wait", "60")
+    for words in (("publish", "./site"), (*SUBSCRIBER, "--until-caught-up")):
+        terminal.out(*words)
     (terminal.folder / "out" / "a.html").write_text("by hand")
-    terminal.out("publish", "./site", "--wait", "60")
+    for words in (("publish", "./site"), (*SUBSCRIBER, "--until-caught-up")):
+        terminal.out(*words)
     assert (terminal.folder / "out" / "a.html").read_text() == "by hand"
-    terminal.out("publish", "./site", "--full", "--wait", "60")
+    for words in (("publish", "./site", "--full"), (*SUBSCRIBER, "--until-caught-up")):
+        terminal.out(*words)
     assert (terminal.folder / "out" / "a.html").read_text() == "a"
 
 
