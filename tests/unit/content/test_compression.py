@@ -4,6 +4,7 @@ import hashlib
 import random
 import tracemalloc
 from pathlib import Path
+from typing import Any
 
 import pytest
 import zstandard
@@ -35,7 +36,7 @@ def header(data: bytes) -> Header:
         return it
 
 
-def claiming(data: bytes, **changed: int) -> bytes:
+def claiming(data: bytes, **changed: Any) -> bytes:
     """The package with another header."""
     it = header(data)
     return it._replace(**changed).encode() + data[it.size :]

@@ -66,7 +66,7 @@ def write(folder: Path, files: dict[str, str], age_s: float = OLD_S) -> None:
 
 def settle(monkeypatch: pytest.MonkeyPatch) -> None:
     """As if all changes were made long ago: nothing sets a file's ctime back."""
-    monkeypatch.setattr(changed.time, "time_ns", lambda: time.monotonic_ns() + time.clock_gettime_ns(0) + 10**13)
+    monkeypatch.setattr(time, "time_ns", lambda: time.monotonic_ns() + time.clock_gettime_ns(0) + 10**13)
 
 
 def publish(tmp_path: Path, *calls: dict[str, Any], **board_options: Any) -> list[Package]:
@@ -208,7 +208,7 @@ def test_a_package_that_comes_between_is_followed_by_all(
             of = board.publisher("site")
             await of.publish("./site")
             write(site, {"a.txt": "newest"})
-            scan = changed.compare
+            scan = folder_scan.compare
 
             def slow(*arguments: Any) -> Any:
                 found = scan(*arguments)

@@ -3,6 +3,7 @@
 import json
 import random
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
@@ -15,8 +16,8 @@ NAMES = ("a", "b")
 PATHS = [f"/{one}" for one in NAMES] + [f"/{one}/{two}" for one in NAMES for two in NAMES] + ["/a/a/a", "/a/a/b"]
 
 
-def package(kind: Kind, *paths: str, deep: tuple[str, ...] = (), **said: object) -> PackageMessage:
-    fields = {"publisher": "site", "source": "here", "request_id": ""} | said
+def package(kind: Kind, *paths: str, deep: tuple[str, ...] = (), **said: Any) -> PackageMessage:
+    fields: dict[str, Any] = {"publisher": "site", "source": "here", "request_id": ""} | said
     return PackageMessage(publisher_instance="i", package_id="p", kind=kind, paths=paths, deep_paths=deep, **fields)
 
 

@@ -46,8 +46,8 @@ def test_a_subscriber_that_was_altered_by_hand_is_repaired_by_all_of_it(terminal
     for words in (("publish", "./site"), (*SUBSCRIBER, "--until-caught-up")):
         terminal.out(*words)
     assert (terminal.folder / "out" / "a.html").read_text() == "by hand"
-    for words in (("publish", "./site", "--full"), (*SUBSCRIBER, "--until-caught-up")):
-        terminal.out(*words)
+    for last in (("publish", "./site", "--full"), (*SUBSCRIBER, "--until-caught-up")):
+        terminal.out(*last)
     assert (terminal.folder / "out" / "a.html").read_text() == "a"
 
 
