@@ -66,7 +66,7 @@ def write(folder: Path, files: dict[str, str], age_s: float = OLD_S) -> None:
 
 def settle(monkeypatch: pytest.MonkeyPatch) -> None:
     """As if all changes were made long ago: nothing sets a file's ctime back."""
-    monkeypatch.setattr(time, "time_ns", lambda: time.monotonic_ns() + time.clock_gettime_ns(0) + 10**13)
+    monkeypatch.setattr(folder_scan, "RACY_NS", -(10**13))
 
 
 def publish(tmp_path: Path, *calls: dict[str, Any], **board_options: Any) -> list[Package]:
@@ -242,6 +242,29 @@ def test_a_file_is_read_again_only_if_it_may_have_changed(
     os.utime(site / "a.txt", ns=(stat.st_atime_ns, stat.st_mtime_ns))
     (package,) = publish(tmp_path)
     assert (read, package.offset) == (["/a.txt"], 2)
+
+
+@pytest.mark.parametrize("how", ["resent", "deleted"])
+def test_a_folder_that_did_not_change_is_sent_if_the_log_did(
+    how: str, tmp_path: Path, site: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def alter() -> None:
+        async with Callboard(f"sqlite:///{tmp_path}/board.db", base=tmp_path) as board:
+            if how == "resent":
+                await board.resend(2, force=True)
+            else:
+                await board.publisher("site").delete(["/a.txt"])
+
+    settle(monkeypatch)
+    publish(tmp_path)
+    for text in ("new", "newer"):
+        write(site, {"a.txt": text})
+        publish(tmp_path, {}, {})
+    asyncio.run(alter())
+    assert [(each.offset, each.entries, each.state) for each in publish(tmp_path, {}, {})] == [
+        (5, 1, "accepted"), (5, 0, "unchanged"),
+    ]  # fmt: skip
+
 
 
 @pytest.mark.parametrize("harm", ["another log", "cut", "altered", "not a file", "another version", "another folder"])
