@@ -8,8 +8,6 @@ from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
-import structlog
-
 from callboard.backends.log import Bounds
 from callboard.backends.logs.walk import between
 from callboard.backends.repositories.paths import parent_of, with_parents
@@ -20,6 +18,7 @@ from callboard.board.context import BoardContext
 from callboard.board.read.log.log_records import entries_of, opened
 from callboard.content.placed import within
 from callboard.errors import BlobError, PackageError, RequestRefused, SchemaTooNew
+from callboard.logger import get_logger
 from callboard.messages.distribution.mailbox import DistributeRequest
 from callboard.messages.distribution.topic_messages import Kind, PackageMessage
 
@@ -172,7 +171,7 @@ def _save(cache: TreeCache, kept: Kept) -> None:
     try:
         cache.save(kept)
     except OSError as error:
-        structlog.get_logger().warning("tree_cache.not_kept", file=str(cache.file), reason=str(error))
+        get_logger().warning("tree_cache.not_kept", file=str(cache.file), reason=str(error))
 
 
 def _depth(path: str) -> int:

@@ -266,7 +266,6 @@ def test_a_folder_that_did_not_change_is_sent_if_the_log_did(
     ]  # fmt: skip
 
 
-
 @pytest.mark.parametrize("harm", ["another log", "cut", "altered", "not a file", "another version", "another folder"])
 @pytest.mark.proves("P3")
 def test_a_cache_that_may_be_wrong_counts_for_nothing(
