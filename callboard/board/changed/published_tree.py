@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from callboard.backends.repositories.paths import parent_of
+from callboard.backends.repositories.paths import parent_of, with_parents
 from callboard.content.package_format.manifest import Form, ManifestEntry
 from callboard.content.placed import within
 from callboard.messages.distribution.topic_messages import Kind, PackageMessage
@@ -125,7 +125,7 @@ class PublishedTree:
             for at, why in self.doubts.items():
                 if within(at, path) or within(path, at):
                     return why
-            above = next((each for each in _upwards(path) if each in self.whole), None)
+            above = max(self.whole.keys() & with_parents([path]), default=None)  # the nearest is the longest
             if above is None:
                 return f"no package on the log has all of {path} yet"
             if self.whole[above] < first:
@@ -185,10 +185,3 @@ class PublishedTree:
 def place_of(path: str) -> tuple[str, str]:
     """The folder that an entry is in, and its name there; the root has an empty one."""
     return parent_of(path), path.rpartition("/")[2]
-
-
-def _upwards(path: str) -> Iterator[str]:
-    while path != "/":
-        yield path
-        path = parent_of(path)
-    yield path

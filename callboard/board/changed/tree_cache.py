@@ -7,8 +7,6 @@ nothing, and then all is read once more. It is private to its user, like the con
 import hashlib
 import json
 import os
-import tempfile
-from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -64,15 +62,11 @@ class TreeCache:
         lines = [json.dumps(head).encode(), *(each.encode(path) for path, each in tree.folders.items())]
         rest = b"\n".join(lines)
         self.file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        descriptor, name = tempfile.mkstemp(dir=self.file.parent, prefix=".", suffix=".part")
-        try:
-            with open(descriptor, "wb") as file:  # noqa: PTH123 - a descriptor, not a path
-                file.write(hashlib.sha256(rest).hexdigest().encode() + b"\n" + rest)
-            Path(name).replace(self.file)
-        except BaseException:
-            with suppress(OSError):
-                Path(name).unlink()
-            raise
+        part = self.file.with_suffix(".part")  # one for all: what two processes mix up is recognised, too
+        descriptor = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+        with open(descriptor, "wb") as file:  # noqa: PTH123 - a descriptor, not a path
+            file.write(hashlib.sha256(rest).hexdigest().encode() + b"\n" + rest)
+        part.replace(self.file)
 
     def _of(self) -> Identity:
         return {"format": FORMAT, "version": __version__, **self.identity}
