@@ -20,6 +20,7 @@ PARTS = {
     "F": ("What the original does", "The features of Apache Sling's journal, in the order of its parts."),
     "W": ("Weaknesses of the original", "*What it does*, and what callboard does instead."),
     "R": ("Bugs of the original", "Races and bugs that were fixed in it over the years."),
+    "P": ("Publishing", "What a publisher sends. See [reference.md](reference.md#only-what-changed)."),
     "T": ("Clusters", "What Apache Sling's discovery of instances does, and more. See [topology.md](topology.md)."),
     "J": ("Jobs, schedules and events", "What Apache Sling's jobs and events do, and more. See [jobs.md](jobs.md)."),
     "A": ("Actors of a service's own", "Entities, processes, projections and reactions. See [actors.md](actors.md)."),

@@ -52,9 +52,13 @@ def _the_run_leaves_nothing_behind(tmp_path_factory: pytest.TempPathFactory) -> 
     stays outside, where pytest holds on to it for a look at failures.
     """
     tmp_path_factory.getbasetemp()
-    before = _alive()
+    before, cache = _alive(), tmp_path_factory.mktemp("cache")
+    (cache / "callboard").mkdir()
+    for jar in (Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "callboard").glob("*.jar"):
+        (cache / "callboard" / jar.name).symlink_to(jar)  # fetched once, see testing/servers/s3.py
     with tempfile.TemporaryDirectory(prefix="cb-") as folder, pytest.MonkeyPatch.context() as patch:
         patch.setenv("TMPDIR", folder)
+        patch.setenv("XDG_CACHE_HOME", str(cache))
         patch.setattr(tempfile, "tempdir", folder)
         yield
         left = _left_over(before)

@@ -1,12 +1,16 @@
 """A publisher, as the embedding service sees it."""
 
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any, TypedDict, Unpack, cast
 
 from callboard.actors.core.agent import Agent
 from callboard.actors.publisher import roles
 from callboard.backends.log import Bounds
+from callboard.board.changed.old_reader import old_reader
+from callboard.board.changed.sending import only_changed
 from callboard.board.command.same_request import demand_same_request, told_of_id
 from callboard.board.connect.user import current_user
 from callboard.board.context import BoardContext
@@ -64,24 +68,30 @@ class Publisher:
         *,
         at: str = "/",
         deep: bool = True,
+        full: bool = False,
         source_name: str | None = None,
         replace_root: bool = False,
         **options: Unpack[RequestOptions],
     ) -> Package:
         """Ship the ``paths`` of the folder ``source`` as one package, which subscribers import atomically.
 
+        Of whole trees, only what differs from this publisher's packages on the log is shipped, if these say with
+        certainty what subscribers have; the answer says why not in ``whole``.
+
         Args:
             source: a folder; ``paths`` are absolute inside it, such as ``/blog``.
             paths: what to ship.
             at: where the folder goes at subscribers: with ``/site``, its ``/blog`` becomes ``/site/blog``.
             deep: ship whole trees, which replace what subscribers have there; otherwise only these entries.
+            full: ship whole trees whole. Also done for named ``recipients``, of which each may have something else.
             source_name: the folder's name on the log. Set it for a folder that is built in a different place each time.
                 Default: its host and path; empty: not distinguished from other sources.
             replace_root: allow the whole folder to replace what another publisher, or source, put there.
             **options: see ``RequestOptions``.
 
         Returns:
-            The package, once it is on the log; its state is ``dropped`` if there was nothing to ship.
+            The package, once it is on the log; its state is ``dropped`` if there was nothing to ship, and ``unchanged``
+            if nothing differs.
 
         Raises:
             RootFilled: another publisher, or another source, filled ``at``.
@@ -90,7 +100,7 @@ class Publisher:
             NotAnswered: it timed out; it may still be shipped, so repeat it with the same id.
         """
         return await self._request(
-            Kind.ADD, options, source=source, paths=paths, at=at, deep=deep, source_name=source_name,
+            Kind.ADD, options, source=source, paths=paths, at=at, deep=deep, full=full, source_name=source_name,
             replace_root=replace_root,
         )  # fmt: skip
 
@@ -161,9 +171,32 @@ class Publisher:
             absent = demand_subscribers(await members(agent, "", timeout_s), to, expect=given.get("expect", False))
         for path in given.get("paths", ()) if given.get("deep") else ():
             board.territory.add_source(request.source, path)
-        if not given.get("replace_root", False):
-            await demand_own_root(board.log, board.blobs, board.topics.package, self.name, request)
-        topic, named = board.topics.package, bool(given.get("request_id"))
+        send = partial(
+            self._sent, agent, given.get("request_id", ""), replace_root=given.get("replace_root", False),
+            timeout_s=timeout_s,
+        )  # fmt: skip
+        if kind is Kind.ADD:
+            old = await old_reader(agent, self.name)
+            request = replace(request, compress=board.settings.publishing.compress and not old)
+            if given["deep"] and not given["full"] and not to:
+                async with board.agents.turn(self.name):
+                    return await only_changed(board, self.name, request, old, send)
+        return replace(await send(request), expects=absent)
+
+    async def _sent(
+        self,
+        agent: Agent,
+        name: str,
+        request: DistributeRequest,
+        asked_for: DistributeRequest | None = None,
+        *,
+        replace_root: bool,
+        timeout_s: float,
+    ) -> Package:
+        """Have the request carried out, which may be a part of what was ``asked_for``; ``name`` is the user's id."""
+        board, topic, named = self._board, self._board.topics.package, request.request_id == name
+        if not replace_root:
+            await demand_own_root(board.log, board.blobs, topic, self.name, request)
         before = await log_bounds(board.log, topic) if named else Bounds(0, 0)
         answer = await agent.ask(roles.DISTRIBUTOR, request, timeout_s)
         if not answer.accepted and not answer.dropped:
@@ -172,7 +205,7 @@ class Publisher:
             raise RequestRefused(answer.reason, code=cast("RefusalCode", answer.code or "invalid"))
         note = ""
         if named and answer.accepted:
-            await demand_same_request(board.log, topic, request, answer.offset)
+            await demand_same_request(board.log, topic, asked_for or request, answer.offset, part=bool(asked_for))
             note = await told_of_id(board.log, topic, request.request_id, answer.offset, before)
         return Package(
             id=answer.package_id,
@@ -186,6 +219,5 @@ class Publisher:
             reason=answer.reason,
             throttled_s=answer.throttled_ms / 1000,
             throttled_by=answer.throttled_by,
-            expects=absent,
             note=note,
         )

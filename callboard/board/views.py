@@ -14,8 +14,11 @@ FailureStatus = Literal["given_up", "held", "hook_failed"]
 
 @dataclass(frozen=True, slots=True)
 class Package:
-    """A package on the log. If the ``state`` is ``dropped``, there is none: ``reason`` says why nothing was shipped.
+    """A package on the log. If the ``state`` is ``dropped``, there is none: ``reason`` says why nothing was shipped. If
+    it is ``unchanged``, nothing was shipped because nothing differs: the log has this tree since ``offset``.
 
+    ``unchanged_files`` with ``unchanged_bytes`` were requested but left out, since the log has them; ``whole`` says why
+    nothing was left out, if it was to be.
     ``length`` is how many bytes a subscriber fetches, blobs included. ``throttled_s`` is how many seconds the request
     was delayed by the backlog of the subscriber ``throttled_by``. ``expects`` are recipients that are not known yet.
     ``note`` says what the log may have lost of a request that was made under an id.
@@ -28,12 +31,15 @@ class Package:
     paths: tuple[str, ...]
     length: int
     entries: int = 0
-    state: Literal["accepted", "dropped"] = "accepted"
+    state: Literal["accepted", "dropped", "unchanged"] = "accepted"
     reason: str = ""
     throttled_s: float = 0.0
     throttled_by: str = ""
     expects: tuple[str, ...] = ()
     note: str = ""
+    unchanged_files: int = 0
+    unchanged_bytes: int = 0
+    whole: str = ""
 
 
 @dataclass(frozen=True, slots=True)

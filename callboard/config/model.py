@@ -129,6 +129,7 @@ class PublisherSection(Section):
     events: Kinds = Field(
         default=EVENTS, description="events that `run publisher` writes: created, queued, distributed, imported, failed"
     )
+    compress: bool = Field(default=True, description="compress packages that shrink")
 
 
 def _at(place: str) -> str:

@@ -17,7 +17,7 @@ PLACES = ("log", "blobs")
 SECTIONS: Mapping[str, Mapping[str, Any]] = {
     "publisher": {
         "name": "main", "source": "", "include": (), "exclude": EXCLUDED, "max_package_mb": None, "throttle_by": "none",
-        "throttle_for": (), "throttle_at": 1000, "throttle_max_s": 20.0, "events": EVENTS,
+        "throttle_for": (), "throttle_at": 1000, "throttle_max_s": 20.0, "events": EVENTS, "compress": True,
     },
     "subscriber": {"into": ""},
     "retention": {"gate": "none", "gate_gone_days": None, "archive_tip": "", "limits": lambda: None},

@@ -3,7 +3,7 @@
 import asyncio
 import shutil
 import tempfile
-from collections.abc import AsyncIterator, Iterable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -13,9 +13,10 @@ from callboard.backends.blob_store import BlobStore
 from callboard.backends.repository import Operation, Source
 from callboard.content.importing.admission import Admission
 from callboard.content.importing.apply import checked, needed_blobs, operations
+from callboard.content.package_format.compression import INLINE_UNPACKED_MAX, Content
 from callboard.content.package_format.draft import BLOB_THRESHOLD, Draft, LargeFile, changed, draft
 from callboard.content.package_format.layout import Layout
-from callboard.content.package_format.package import Content, Package
+from callboard.content.package_format.package import Package
 from callboard.errors import PackageCorrupt, RepositoryUnavailable
 from callboard.messages.distribution.topic_messages import Kind, PackageMessage
 
@@ -50,14 +51,16 @@ class Received:
     """The content once it is checked."""
     only: Admission | None = None
     """The effect of the subscriber's patterns; None if it has none."""
+    spool: Path | None = None
+    """A folder that is there until the package is applied."""
 
     def check(self) -> Package:
         """Check the content of an ADD, once; raises the same as ``apply.operations``. Blocking."""
-        return self.package or checked(self.message, self.content)
+        return self.package or checked(self.message, self.content, self.spool)
 
     def operations(self) -> Iterator[Operation]:
         """The operations for the repository; raises the same as ``apply.operations``. Consume it off the event loop."""
-        all_of_it = operations(self.message, self.content, self.blobs, self.package)
+        all_of_it = operations(self.message, self.content, self.blobs, self.package, self.spool)
         return self.only.operations(all_of_it) if self.only is not None else all_of_it
 
 
@@ -67,6 +70,8 @@ async def build(
     paths: Iterable[str],
     deep_paths: Iterable[str],
     *,
+    gone: Iterable[str] = (),
+    compress: bool = False,
     blobs: BlobStore,
     spool: Path,
     inline_max: int = INLINE_MAX,
@@ -82,6 +87,8 @@ async def build(
         source: where the content is.
         paths: what the package is about; for ADD see ``draft``.
         deep_paths: the paths among them that include everything below.
+        gone: the deep paths that an ADD removes.
+        compress: whether every reader knows version 2 of the package format, which ``gone`` needs as well.
         blobs: gets the large files and a large package.
         spool: a folder for temporary files, on disk.
         inline_max: bytes up to which a package goes into the record.
@@ -99,7 +106,10 @@ async def build(
             return Shipment((), ())
         layout = Layout(paths, deep_paths)
         return Shipment(layout.roots, tuple(sorted(layout.deep)))
-    with await _drafted(source, paths, deep_paths, spool, blob_threshold, max_bytes) as drafted:
+    read = partial(
+        draft, source, paths, deep_paths, spool, blob_threshold, max_bytes, frozenset(gone), packing=compress
+    )
+    with await _drafted(read) as drafted:
         return await _shipped(drafted, blobs, inline_max)
 
 
@@ -131,7 +141,7 @@ async def receive(message: PackageMessage, blobs: BlobStore, spool: Path) -> Asy
         if message.kind is Kind.ADD and message.content_ref:
             content = await blobs.fetch(message.content_ref, folder)
         files = {digest: await blobs.fetch(digest, folder) for digest in needed}
-        yield Received(message, content, files)
+        yield Received(message, content, files, spool=folder)
     finally:
         await _remove(folder)
 
@@ -146,15 +156,7 @@ async def _remove(folder: Path) -> None:
         raise
 
 
-async def _drafted(
-    source: Source,
-    paths: tuple[str, ...],
-    deep_paths: tuple[str, ...],
-    spool: Path,
-    blob_threshold: int,
-    max_bytes: int | None,
-) -> Draft:
-    read = partial(draft, source, paths, deep_paths, spool, blob_threshold, max_bytes)
+async def _drafted(read: Callable[[], Draft]) -> Draft:
     work = asyncio.get_running_loop().run_in_executor(None, read)
     try:
         return await asyncio.shield(work)
@@ -171,7 +173,7 @@ def _discard(work: asyncio.Future[Draft]) -> None:
 async def _shipped(drafted: Draft, blobs: BlobStore, inline_max: int) -> Shipment:
     for file in drafted.large:
         await _put(file, blobs)
-    inline = drafted.length + _bytes_beside(drafted) <= inline_max
+    inline = drafted.length + _bytes_beside(drafted) <= inline_max and drafted.unpacked <= INLINE_UNPACKED_MAX
     if not inline:
         await blobs.put(drafted.digest, drafted.stream(), drafted.length)
     return Shipment(

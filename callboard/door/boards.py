@@ -93,6 +93,7 @@ PUBLISHING: dict[str, Rule] = {
     "throttle_at": whole(1, limits.OFFSET_MAX),
     "throttle_max_s": number(0, limits.THROTTLE_S_MAX, above=True),
     "events": lasting(several(choice(*KINDS), len(KINDS))),
+    "compress": flag,
 }
 """See ``Publishing``."""
 

@@ -40,6 +40,7 @@ ARGUMENTS: dict[str, Rule] = {
     "paths": several(path, limits.PATHS_MAX, least=1),
     "at": path,
     "deep": flag,
+    "full": flag,
     "source_name": optional(source_name),
     "replace_root": flag,
 }

@@ -86,7 +86,7 @@ def judged(samples: list[Sample]) -> tuple[list[str], bool]:
 async def fill(publisher: Publisher, edges: Iterable[Subscriber]) -> None:
     """Publish and import as many packages as any actor remembers."""
     for _ in range(REMEMBERED // AT_ONCE):
-        await asyncio.gather(*(publisher.publish("./source", ["/0.txt"]) for _ in range(AT_ONCE)))
+        await asyncio.gather(*(publisher.publish("./source", ["/0.txt"], full=True) for _ in range(AT_ONCE)))
     for edge in edges:
         await edge.caught_up()
 
@@ -116,7 +116,7 @@ async def soak(folder: Path, seconds: float) -> tuple[list[Sample], int]:
         while (now_s := time.monotonic()) < started_s + seconds:
             published += 1
             (source / f"{published % 50}.txt").write_text(f"{published}\n" * (published % 700))
-            await publisher.publish("./source", [f"/{published % 50}.txt"])
+            await publisher.publish("./source", [f"/{published % 50}.txt"], full=True)
             if now_s >= sampled_s + SAMPLE_S:
                 sampled_s = now_s
                 samples.append(Sample.taken())

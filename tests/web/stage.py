@@ -59,7 +59,7 @@ async def staged(folder: Path) -> AsyncIterator[Callboard]:
             )
         (site / "blog" / "a.html").write_text("the second night")
         (site / "blog" / "b.html").write_text("another page")
-        await main.publish(site, ["/blog"], user="ben")
+        await main.publish(site, ["/blog"], full=True, user="ben")
         await main.delete(["/blog/b.html"], user="ben")
         await good.caught_up(DEADLINE_S)
         await settled(board)

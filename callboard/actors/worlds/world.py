@@ -133,6 +133,8 @@ class AgentWorld(LogWorld):
             source,
             request.paths,
             request.deep_paths,
+            gone=request.gone_paths,
+            compress=request.compress,
             blobs=self._blobs,
             spool=self._spool,
             max_bytes=self._max_package_bytes,

@@ -60,7 +60,7 @@ class FolderBlobStore:
         """See ``BlobStore.fetch``; always the store's own file."""
         path = self._path(digest)
         if not await self._call(self._is_there, path):
-            raise BlobMissing(f"blob {digest} is not in {self._root}; publish the content again")
+            raise BlobMissing(f"blob {digest} is not in {self._root}; publish the content again with --full")
         return path
 
     async def exists(self, digest: str) -> bool:

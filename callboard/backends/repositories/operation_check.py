@@ -28,7 +28,9 @@ def check_content(put: Put, size: int, digest: str) -> None:
     else:
         return
     if put.digest:
-        raise BlobDamaged(f"{wrong}: blob {put.digest} is damaged; publish its content again, which replaces it")
+        raise BlobDamaged(
+            f"{wrong}: blob {put.digest} is damaged; publish its content again with --full, which replaces it"
+        )
     raise PackageCorrupt(f"{wrong}; publish it again, and clear this package")
 
 

@@ -4,13 +4,16 @@ from callboard.actors.publisher.intake.answers import LOOK_BACK
 from callboard.backends.log import Bounds, Capability, Log
 from callboard.board.read.log.log_records import opened, record_at
 from callboard.board.read.queues.queue_sizes import log_bounds
+from callboard.content.placed import within
 from callboard.errors import OffsetOutOfRange, RequestRefused
 from callboard.messages.distribution.mailbox import DistributeRequest
 from callboard.messages.distribution.topic_messages import PackageMessage
 
 
-async def demand_same_request(log: Log, topic: str, request: DistributeRequest, offset: int) -> None:
-    """Check that the request is the one that the package was appended for.
+async def demand_same_request(
+    log: Log, topic: str, request: DistributeRequest, offset: int, *, part: bool = False
+) -> None:
+    """Check that the request is the one that the package was appended for; it may be a ``part`` of what was requested.
 
     The same request may come from another user, and the folder may have changed since. If the log no longer has the
     package, the request counts as the same.
@@ -25,6 +28,8 @@ async def demand_same_request(log: Log, topic: str, request: DistributeRequest, 
     if not isinstance(package, PackageMessage):
         return
     asked, shipped = _sense(request, request.source_name), _sense(package, package.source)
+    if part and all(any(within(path, asked_for) for asked_for in request.paths) for path in package.paths):
+        asked |= {"paths": shipped["paths"], "deep": shipped["deep"]}
     different = [name for name in asked if asked[name] != shipped[name]]
     if different and (different != ["source"] or (asked["source"] and shipped["source"])):
         raise RequestRefused(

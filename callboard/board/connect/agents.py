@@ -69,6 +69,7 @@ class Agents:
         self._keepers: dict[str, asyncio.Task[Agent]] = {}  # by topic; by kind, name and place of a projection
         self._kept: dict[str, EntityOptions] = dict(kept or {})  # by topic
         self._is_asked_only = kept is not None
+        self._turns: dict[str, asyncio.Lock] = {}  # by publisher
         self.started: list[Agent] = []
         """Running agents, and those that have ended since the last start."""
 
@@ -83,6 +84,10 @@ class Agents:
         if starting is None or _is_over(starting):
             starting = self._publishers[name] = asyncio.create_task(self._start_publisher(name))
         return await asyncio.shield(starting)  # other callers may wait for it, too: not cancelled with one of them
+
+    def turn(self, publisher: str) -> asyncio.Lock:
+        """Held from the comparison of a publisher's tree with the log until the difference is appended."""
+        return self._turns.setdefault(publisher, asyncio.Lock())
 
     async def viewer(self) -> Agent:
         """An agent that can answer questions about the board: any publisher's will do."""
@@ -192,6 +197,7 @@ class Agents:
         self.started.clear()
         self._publishers.clear()
         self._keepers.clear()
+        self._turns.clear()
 
     async def _start_publisher(self, name: str) -> Agent:
         board, log = self._resources.settings, self._resources.log

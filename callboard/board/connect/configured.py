@@ -37,6 +37,7 @@ def board_options(config: "Config", *, events: bool = True) -> BoardOptions:
         throttle_at=its.throttle_at,
         throttle_max_s=its.throttle_max_s,
         events=its.events if events else (),
+        compress=its.compress,
     )
     return BoardOptions(
         log=config.log,

@@ -26,6 +26,7 @@ class Publishing:
         throttle_for: subscribers whose backlog delays requests in any case.
         throttle_at: the backlog, in packages, up to which nothing is delayed; at least 1.
         throttle_max_s: the delay in seconds from twice that backlog on; above 0, up to 300.
+        compress: compress packages that shrink, once every known subscriber can read that.
         events: the kinds of events to write to the event topic; see ``docs/events.md``.
 
     Raises:
@@ -38,6 +39,7 @@ class Publishing:
     throttle_at: int = 1000
     throttle_max_s: float = 20.0
     events: tuple[str, ...] = EVENTS
+    compress: bool = True
 
     def __post_init__(self) -> None:
         checked(ConfigError, PUBLISHING, {field.name: getattr(self, field.name) for field in fields(self)})

@@ -12,6 +12,7 @@ from callboard.backends.repositories.paths import with_parents
 from callboard.board.context import BoardContext
 from callboard.board.read.log.log_records import entries_of, opened
 from callboard.content.importing.admission import patterns_of
+from callboard.content.package_format.manifest import Form
 from callboard.door.questions import asked
 from callboard.errors import BlobError, CallboardError, PackageError, SchemaTooNew
 from callboard.messages.distribution.topic_messages import (
@@ -208,7 +209,7 @@ async def _effect(message: PackageMessage, blobs: BlobStore, path: str) -> str:
     except (BlobError, PackageError, SchemaTooNew) as error:
         return f"brought or removed it; which is unknown: {error}"
     entry = next((entry for entry in entries if entry.path == path), None)
-    if entry is None:
+    if entry is None or entry.form is Form.GONE:
         return "removed it: its tree does not contain it"
     size = f", {entry.size} bytes, sha-256 {entry.digest[:16]}..." if entry.digest else ""
     return f"brought it: {entry.form.name.lower()}, mode {entry.mode:o}{size}"

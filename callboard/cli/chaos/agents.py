@@ -114,7 +114,13 @@ class Editor:
             raise NotAnswered(f"the publisher shipped nothing within {within_s:.0f} s; see its log") from None
 
     async def _ship(self, request: Request) -> None:
-        body = {"kind": request.kind, "paths": request.paths, "deep": request.deep, "source": str(self._source)}
+        body = {
+            "kind": request.kind,
+            "paths": request.paths,
+            "deep": request.deep,
+            "full": True,
+            "source": str(self._source),
+        }
         line = json.dumps(body | {"request_id": f"chaos-{next(self._ids)}"}).encode() + b"\n"
         while True:
             try:

@@ -67,6 +67,7 @@ class Fleet:
                     "kind": request.kind,
                     "paths": request.paths,
                     "deep": request.deep,
+                    "full": True,
                     "source": str(self._source),
                     "metadata": dict(request.metadata),
                 }

@@ -176,7 +176,7 @@ class History:
                 if request.kind == "delete":
                     package = await to.delete(request.paths, user=user)
                 else:
-                    package = await to.publish(self._source, request.paths, deep=request.deep, user=user)
+                    package = await to.publish(self._source, request.paths, deep=request.deep, full=True, user=user)
                 if package.state != "accepted":
                     raise RequestRefused(f"a package was {package.state}")
                 self._past.packages += 1

@@ -22,6 +22,7 @@ def publish(
         str, typer.Option(metavar="/PREFIX", help="Where the folder goes at subscribers; callboard.toml remembers it.")
     ] = "",
     shallow: Annotated[bool, typer.Option("--shallow", help="Only these entries, not what is below them.")] = False,
+    full: Annotated[bool, typer.Option("--full", help="Whole trees, not only what differs from the log.")] = False,
     publisher: Name = "",
     request_id: RequestId = "",
     recipients: Recipients = None,
@@ -31,7 +32,7 @@ def publish(
     create: Create = False,
     json: Json = False,
 ) -> None:
-    """Ship a folder, or paths in it, as one package."""
+    """Ship what changed in a folder, or in paths in it, as one package."""
     loaded = options.load()
     name = publisher or loaded.config.publisher.name
     place = placement(loaded, name, source, at)
@@ -42,6 +43,7 @@ def publish(
             paths or ("/",),
             at=place.at,
             deep=not shallow,
+            full=full,
             source_name=place.name,
             replace_root=replace_root,
             request_id=request_id,

@@ -62,7 +62,7 @@ def ship(
             await _tell_new(board, name)
         package = await request(board.publisher(name), replace_root)
         show_result(package, _line(package), json=json)
-        if package.state != "accepted":
+        if package.state == "dropped":
             return package, []
         accepted()
         for line in remarks(package):
@@ -95,6 +95,8 @@ async def _tell_new(board: "Callboard", publisher: str) -> None:
 def remarks(package: Package) -> list[str]:
     """The remarks after the line of the package."""
     lines = [f"note: {package.note}"] if package.note else []
+    if package.whole:
+        lines.append(f"all of it was sent: {package.whole}")
     if package.expects:
         absent = ", ".join(package.expects)
         lines.append(f"not heard of yet: {absent}; they get it if they start while the log has it")
@@ -104,6 +106,10 @@ def remarks(package: Package) -> list[str]:
 def _line(package: Package) -> str:
     if package.state == "dropped":
         return f"nothing was shipped: {package.reason}"
+    files = f"{count(package.unchanged_files, 'file')}, {size(package.unchanged_bytes)}"
+    if package.state == "unchanged":
+        return f"nothing was shipped: {package.reason}, at offset {package.offset} ({files})"
     content = f", {count(package.entries, 'entry')}, {size(package.length)}" if package.entries else ""
     held_up = f", held up {package.throttled_s:.1f} s by {package.throttled_by}" if package.throttled_by else ""
-    return f"{package.kind} {package.id} is at offset {package.offset}{content}{held_up}"
+    rest = f"; unchanged: {files}" if package.unchanged_files else ""
+    return f"{package.kind} {package.id} is at offset {package.offset}{content}{held_up}{rest}"

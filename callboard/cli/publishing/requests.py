@@ -34,6 +34,7 @@ class Request(BaseModel):
     kind: Literal["add", "delete", "invalidate", "test"]
     paths: list[str] = []
     deep: bool = True
+    full: bool = False
     request_id: str = ""
     source: str = ""
     user: str = ""
@@ -63,7 +64,7 @@ async def answer(publisher: Publisher, loaded: Loaded, at: str, line: bytes) -> 
         retry = isinstance(error, LogUnavailable | NotAnswered)
         refused = {"accepted": False, "code": error.code, "reason": str(error), "retry": retry}
         return {"request_id": request_id, **refused}
-    return {"request_id": request_id, "accepted": package.state == "accepted", **asdict(package)}
+    return {"request_id": request_id, "accepted": package.state != "dropped", **asdict(package)}
 
 
 def _parsed(line: bytes) -> Request:
@@ -99,6 +100,7 @@ async def _carried_out(publisher: Publisher, loaded: Loaded, at: str, request: R
                 paths,
                 at=place.at,
                 deep=request.deep,
+                full=request.full,
                 source_name=place.name,
                 replace_root=request.replace_root,
                 **options,

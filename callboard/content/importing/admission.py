@@ -83,6 +83,8 @@ def admitted_entries(entries: Iterable[ManifestEntry], patterns: PathPatterns) -
     """The entries of a manifest that a subscriber with these patterns has after the package."""
     leading: dict[str, ManifestEntry] = {}
     for entry in entries:
+        if entry.form is Form.GONE:
+            continue
         folder = entry.form in (Form.KEEP, Form.FOLDER)
         if patterns.admits(entry.path):
             yield from taken(leading, entry.path)

@@ -7,8 +7,9 @@ from pathlib import Path
 from callboard.backends.blob_store import CHUNK_BYTES
 from callboard.backends.repositories.paths import check_path
 from callboard.backends.repository import Delete, Operation
+from callboard.content.package_format.compression import Content, opened
 from callboard.content.package_format.manifest import is_digest
-from callboard.content.package_format.package import Content, Package, open_package, opened
+from callboard.content.package_format.package import Package, open_package
 from callboard.errors import BlobDamaged, PackageCorrupt, PackageRefused, RequestRefused
 from callboard.messages.distribution.topic_messages import Kind, PackageMessage
 
@@ -29,7 +30,11 @@ def needed_blobs(message: PackageMessage) -> tuple[str, ...]:
 
 
 def operations(
-    message: PackageMessage, content: Content | None, blobs: Mapping[str, Path], package: Package | None = None
+    message: PackageMessage,
+    content: Content | None,
+    blobs: Mapping[str, Path],
+    package: Package | None = None,
+    spool: Path | None = None,
 ) -> Iterator[Operation]:
     """The operations for a package of any kind. Blocking: consume it outside the event loop.
 
@@ -41,6 +46,7 @@ def operations(
         content: the bytes of the package, for ADD.
         blobs: a local file for every digest of ``needed_blobs``.
         package: the content, if ``checked`` was called before.
+        spool: where to unpack a compressed file.
 
     Raises:
         PackageCorrupt: the content is not what was published; ``BlobDamaged`` if it is a blob.
@@ -50,7 +56,7 @@ def operations(
     """
     _check_format(message)
     if message.kind is Kind.ADD:
-        yield from (package or checked(message, content)).operations(blobs)
+        yield from (package or checked(message, content, spool)).operations(blobs)
     elif message.kind is Kind.DELETE:
         yield from [Delete(_permitted(path)) for path in message.paths]
 
@@ -60,7 +66,7 @@ def _check_format(message: PackageMessage) -> None:
         raise PackageRefused(f"package format {message.format!r} is unknown; upgrade, or clear the package")
 
 
-def checked(message: PackageMessage, content: Content | None) -> Package:
+def checked(message: PackageMessage, content: Content | None, spool: Path | None = None) -> Package:
     """The content of an ADD, verified to be what was published and to have the message's paths. Blocking.
 
     Raises the same as ``operations``.
@@ -72,9 +78,9 @@ def checked(message: PackageMessage, content: Content | None) -> Package:
     if digest != message.content_digest:
         wrong = f"package {message.package_id} has the digest {digest} instead of {message.content_digest!r}"
         if message.content_ref == message.content_digest:  # otherwise no blob could ever match the record
-            raise BlobDamaged(f"{wrong}: its blob is damaged; publish the content again, which replaces it")
+            raise BlobDamaged(f"{wrong}: its blob is damaged; publish the content again with --full, which replaces it")
         raise PackageCorrupt(f"{wrong}; restore its content or publish it again")
-    package = open_package(content)
+    package = open_package(content, spool)
     if set(package.paths) != set(message.paths) or set(package.deep_paths) != set(message.deep_paths):
         raise PackageRefused(f"package {message.package_id} has other paths than its record; clear it")
     if not set(package.blobs) <= set(message.blobs):

@@ -2,7 +2,7 @@
 
 import hashlib
 import os
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Set
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,6 +12,7 @@ from typing import BinaryIO, Self
 
 from callboard.backends.blob_store import CHUNK_BYTES
 from callboard.backends.repository import Entry, EntryKind, Source
+from callboard.content.package_format.compression import compress
 from callboard.content.package_format.layout import MODE_MAX, Layout, leading_folders
 from callboard.content.package_format.manifest import Form, Header, ManifestEntry, encode_root
 from callboard.errors import RepositoryUnavailable, RequestRefused
@@ -37,28 +38,28 @@ class LargeFile:
 class Draft:
     """A package that is complete but not yet shipped. Close it to free its disk space.
 
-    ``length`` is the package's size in bytes, ``digest`` its sha-256 in hexadecimal, ``entries`` the number
-    of its entries. ``paths`` and ``deep_paths`` are sorted and free of duplicates.
+    ``length`` is the package's size in bytes, ``unpacked`` that before it was compressed, ``digest`` its sha-256 in
+    hexadecimal, ``entries`` the number of its entries. ``paths`` and ``deep_paths`` are sorted and free of duplicates.
     """
 
     paths: tuple[str, ...]
     deep_paths: tuple[str, ...]
     entries: int
     length: int
+    unpacked: int
     digest: str
     large: tuple[LargeFile, ...]
     header: bytes
-    manifest: BinaryIO
-    contents: BinaryIO
+    spooled: tuple[BinaryIO, ...]
 
     def stream(self) -> Iterator[bytes]:
         """The bytes of the package; may be called repeatedly. Blocking."""
-        return _stream(self.header, self.manifest, self.contents)
+        return _stream(self.header, *self.spooled)
 
     def close(self) -> None:
         """Remove the spooled files; idempotent."""
-        self.manifest.close()
-        self.contents.close()
+        for file in self.spooled:
+            file.close()
 
     def __enter__(self) -> Self:
         return self
@@ -76,6 +77,9 @@ def draft(
     spool: Path,
     blob_threshold: int = BLOB_THRESHOLD,
     max_bytes: int | None = None,
+    gone: Set[str] = frozenset(),
+    *,
+    packing: bool = False,
 ) -> Draft:
     """Read the requested paths and make a package of them. Blocking: call it outside the event loop.
 
@@ -87,6 +91,8 @@ def draft(
             even if the process dies.
         blob_threshold: files above this many bytes go to the blob store.
         max_bytes: limit of the files' total size; reading stops before the file that would exceed it.
+        gone: the deep paths that are not read but removed; this needs version 2 of the format.
+        packing: compress the package if it shrinks; this needs version 2 as well.
 
     Raises:
         RequestRefused: a missing or invalid path, too much content, or content that changed while it was read.
@@ -99,12 +105,13 @@ def draft(
             contents = files.enter_context(TemporaryFile(dir=spool))
             writer = _Writer(layout, manifest, contents, blob_threshold)
             size = 0
-            for entry, leading in _requested(source, layout):
+            for entry, form in _requested(source, layout, gone):
                 size += entry.size
-                writer.write(entry, leading, read=max_bytes is None or size <= max_bytes)
+                writer.write(entry, form, read=max_bytes is None or size <= max_bytes)
             if max_bytes is not None and size > max_bytes:
                 raise _too_large(size, max_bytes)
-            drafted = writer.finish()
+            packed = files.enter_context(TemporaryFile(dir=spool)) if packing else None
+            drafted = writer.finish(2 if gone else 1, packed)
             files.pop_all()  # the draft owns them now
             return drafted
     except OSError as error:
@@ -124,20 +131,20 @@ def changed(path: str) -> RequestRefused:
     return RequestRefused(f"file {path!r} changed while it was read; publish it again when stable", code="changed")
 
 
-def _requested(source: Source, layout: Layout) -> Iterator[tuple[Entry, bool]]:
-    """The entries to ship, parents first, each with whether it only leads to a requested path."""
+def _requested(source: Source, layout: Layout, gone: Set[str]) -> Iterator[tuple[Entry, Form | None]]:
+    """The entries to ship, parents first; with a form if that does not follow from the entry: keep, or gone."""
     for path in layout.roots:
         if path in layout:  # already shipped with the tree of a deep path
             continue
-        entries = source.entries(path, path in layout.deep)
+        entries = iter([Entry(path, EntryKind.FOLDER)]) if path in gone else source.entries(path, path in layout.deep)
         first = next(entries, None)  # before its folders, so that a missing path is refused by its own name
         if first is None:
             raise RequestRefused(f"path {path!r} does not exist; correct it or leave it out", code="not_found")
         for folder in leading_folders(path):
             if folder not in layout:
-                yield from ((entry, True) for entry in source.entries(folder, deep=False))
-        yield first, False
-        yield from ((entry, False) for entry in entries)
+                yield from ((entry, Form.KEEP) for entry in source.entries(folder, deep=False))
+        yield first, Form.GONE if path in gone else None
+        yield from ((entry, None) for entry in entries)
 
 
 class _Writer:
@@ -152,8 +159,8 @@ class _Writer:
         for path in layout.roots:
             self._manifest.write(encode_root(path, path in layout.deep))
 
-    def write(self, entry: Entry, leading: bool, *, read: bool) -> None:
-        form, digest = Form.KEEP if leading else Form.FOLDER, ""
+    def write(self, entry: Entry, form: Form | None, *, read: bool) -> None:
+        leading, form, digest = form is Form.KEEP, Form.FOLDER if form is None else form, ""
         if leading and entry.kind is not EntryKind.FOLDER:
             raise RequestRefused(f"path {entry.path!r} leads to a requested path but is not a folder", code="not_found")
         if entry.kind is EntryKind.FILE:
@@ -183,25 +190,34 @@ class _Writer:
             self._large.setdefault(digest, LargeFile(entry.path, digest, size, entry.open))
         return Form.BLOB if apart else Form.FILE, digest
 
-    def finish(self) -> Draft:
+    def finish(self, version: int, packed: BinaryIO | None) -> Draft:
+        """The draft, compressed into ``packed`` if that is given and worth it."""
         layout = self._layout
         layout.finish()
-        self._manifest.flush()
-        self._contents.flush()
-        header = Header(self._manifest.tell(), self._contents.tell(), len(layout.roots), layout.entries)
-        sha = hashlib.sha256()
-        for chunk in _stream(header.encode(), self._manifest, self._contents):
+        spooled: tuple[BinaryIO, ...] = self._manifest, self._contents
+        header = Header(self._manifest.tell(), self._contents.tell(), len(layout.roots), layout.entries, version)
+        unpacked = header.size + header.body_bytes
+        for file in spooled:
+            file.flush()
+        if packed is not None and compress(_stream(b"", *spooled), header.body_bytes, packed):
+            header, spooled = header._replace(version=2, compressed=True), (packed,)
+            packed.flush()
+        for file in {self._manifest, self._contents, packed or self._contents}.difference(spooled):
+            file.close()
+        sha, length = hashlib.sha256(), 0
+        for chunk in _stream(header.encode(), *spooled):
             sha.update(chunk)
+            length += len(chunk)
         return Draft(
             paths=layout.roots,
             deep_paths=tuple(sorted(layout.deep)),
             entries=layout.entries,
-            length=header.length,
+            length=length,
+            unpacked=unpacked,
             digest=sha.hexdigest(),
             large=tuple(self._large.values()),
             header=header.encode(),
-            manifest=self._manifest,
-            contents=self._contents,
+            spooled=spooled,
         )
 
 

@@ -1,13 +1,13 @@
 """What a package changes, by its paths: enough to decide whether a later package supersedes it."""
 
-import io
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from callboard.backends.repositories.paths import with_parents
 from callboard.content.importing.apply import FORMAT
+from callboard.content.package_format.compression import manifest_of
 from callboard.content.package_format.layout import leading_folders
-from callboard.content.package_format.manifest import Form, Header, ManifestEntry, read_roots
+from callboard.content.package_format.manifest import Form, ManifestEntry, read_roots
 from callboard.errors import PackageError, SchemaTooNew
 from callboard.messages.distribution.topic_messages import Kind, PackageMessage
 
@@ -85,8 +85,7 @@ def _covered(later: Footprint, earlier: Footprint, path: str) -> bool:
 
 
 def _of_content(content: bytes) -> Footprint:
-    with io.BytesIO(content) as file:
-        header = Header.read(file)
+    with manifest_of(content) as (header, file):
         roots = dict(read_roots(file, header.roots))
         leading: dict[str, int | None] = {}
         nodes = set()

@@ -2,7 +2,7 @@
 
 * Every requested path is present itself, as is every folder that leads to one, as a *keep*. ``/`` always
   exists and is never kept.
-* Below a deep path any entry is allowed, elsewhere only requested ones.
+* Below a deep path any entry is allowed, elsewhere only requested ones. Only a deep path itself may be *gone*.
 * No path occurs twice, and a folder comes before the entries in it. So nothing is ever written through a link or a
   file that a subscriber happens to have in place of a folder.
 * Every path passes ``check_path``, no link leaves the root, and modes are the nine permission bits.
@@ -60,6 +60,8 @@ class Layout:
             raise RequestRefused(f"path {path!r} does not follow its folder; write folders first", code="unfit")
         tree = self._tree_of[parent]
         leading = not tree and self._leads(path)
+        if entry.form is Form.GONE and (tree or path not in self.deep):
+            raise RequestRefused(f"path {path!r} is gone, and no whole tree; leave it out", code="unfit")
         if not (leading if entry.form is Form.KEEP else tree or path in self._requested):
             raise RequestRefused(f"path {path!r} is in the package but was not requested; leave it out", code="unfit")
         _check_attributes(entry)

@@ -1,9 +1,10 @@
-"""The package format, version 1, byte for byte.
+"""The package format, versions 1 and 2, byte for byte.
 
 A package is the content of one ADD. All numbers are big-endian and unsigned, all text is UTF-8::
 
     header     4 bytes  magic "CBPK"
-               u16      format version: 1
+               u16      format version: 1 or 2
+               u8       version 2 only: 1 when all that follows the header is one zstd frame, else 0
                u64      length of the manifest in bytes
                u64      length of the contents in bytes
                u32      number of requested paths, at least 1
@@ -12,7 +13,7 @@ A package is the content of one ADD. All numbers are big-endian and unsigned, al
                u8       1 when it is shipped as a whole tree (deep), else 0
                u16      length of the path, then the path
                then for every entry, a folder always before what it holds:
-               u8       form: 0 keep, 1 folder, 2 file, 3 blob, 4 link
+               u8       form: 0 keep, 1 folder, 2 file, 3 blob, 4 link, 5 gone (version 2 only)
                u16      mode: the nine permission bits; of a folder the owner's three are read as set
                u64      size of the file in bytes (file and blob; else 0)
                32 bytes sha-256 of the file (file and blob; else zeros)
@@ -22,8 +23,10 @@ A package is the content of one ADD. All numbers are big-endian and unsigned, al
     contents   the bytes of every entry of form file, in the order of the manifest, nothing between them
 
 Nothing follows the contents. A *keep* is a folder that was not requested but leads to a requested path; a
-*blob* is a file whose content is in the blob store under its sha-256. ``layout`` has the rules about which entries a
-package may have, and in which order. A reader needs one entry in memory at a time.
+*blob* is a file whose content is in the blob store under its sha-256; a deep path that is *gone* is removed, with
+everything below it. ``layout`` has the rules about which entries a package may have, and in which order. A reader needs
+one entry in memory at a time. Lengths are those before compression; see ``compression``. A package that needs nothing
+of version 2 is written as version 1.
 """
 
 import re
@@ -36,17 +39,17 @@ from typing import BinaryIO, NamedTuple, Self
 from callboard.errors import PackageCorrupt, PackageRefused, SchemaTooNew
 
 MAGIC = b"CBPK"
-VERSION = 1
+VERSION = 2
+"""The newest version that this process reads; subscribers announce it."""
 TEXT_MAX = 0xFFFF
 """Longest path or link target in bytes: the most that two bytes can count."""
 
 _START = struct.Struct(">4sH")
+_COMPRESSED = struct.Struct(">B")
 _LENGTHS = struct.Struct(">QQII")
 _ROOT = struct.Struct(">BH")
 _ENTRY = struct.Struct(">BHQ32sHH")
 _DIGEST = re.compile("[0-9a-f]{64}")
-
-HEADER_BYTES = _START.size + _LENGTHS.size
 
 
 class Form(IntEnum):
@@ -57,6 +60,7 @@ class Form(IntEnum):
     FILE = 2
     BLOB = 3
     LINK = 4
+    GONE = 5
 
 
 _FORMS = {int(form): form for form in Form}
@@ -104,15 +108,23 @@ class Header(NamedTuple):
     content_bytes: int
     roots: int
     entries: int
+    version: int = 1
+    compressed: bool = False
 
     @property
-    def length(self) -> int:
-        """Length of the whole package in bytes."""
-        return HEADER_BYTES + self.manifest_bytes + self.content_bytes
+    def size(self) -> int:
+        """Length of the header itself in bytes."""
+        return _START.size + (_COMPRESSED.size if self.version > 1 else 0) + _LENGTHS.size
+
+    @property
+    def body_bytes(self) -> int:
+        """Length of what follows the header in bytes, before compression."""
+        return self.manifest_bytes + self.content_bytes
 
     def encode(self) -> bytes:
         """The bytes of the header."""
-        return _START.pack(MAGIC, VERSION) + _LENGTHS.pack(*self)
+        compressed = _COMPRESSED.pack(self.compressed) if self.version > 1 else b""
+        return _START.pack(MAGIC, self.version) + compressed + _LENGTHS.pack(*self[:4])
 
     @classmethod
     def read(cls, file: BinaryIO) -> Self:
@@ -126,7 +138,12 @@ class Header(NamedTuple):
             )
         if version < 1:
             raise PackageCorrupt("the package has format version 0, which does not exist; publish it again")
-        return cls(*_LENGTHS.unpack(_exactly(file, _LENGTHS.size)))
+        (compressed,) = _COMPRESSED.unpack(_exactly(file, _COMPRESSED.size)) if version > 1 else (0,)
+        if compressed > 1:
+            raise PackageCorrupt(f"the package has the unknown compression {compressed}; publish it again")
+        return cls(*_LENGTHS.unpack(_exactly(file, _LENGTHS.size)))._replace(
+            version=version, compressed=bool(compressed)
+        )
 
 
 def encode_root(path: str, deep: bool) -> bytes:

@@ -7,13 +7,11 @@ from pathlib import Path
 from typing import BinaryIO
 
 from callboard.backends.blob_store import CHUNK_BYTES
-from callboard.backends.repository import Entry, EntryKind, Keep, Operation, Prune, Put
+from callboard.backends.repository import Delete, Entry, EntryKind, Keep, Operation, Prune, Put
+from callboard.content.package_format.compression import Content, opened, unpacked
 from callboard.content.package_format.layout import Layout
-from callboard.content.package_format.manifest import HEADER_BYTES, Form, Header, ManifestEntry, read_roots
-from callboard.errors import BlobDamaged, BlobMissing, BlobUnavailable, PackageCorrupt, PackageRefused, RequestRefused
-
-Content = Path | bytes
-"""The bytes of a package: a file, or in memory."""
+from callboard.content.package_format.manifest import Form, Header, ManifestEntry, read_roots
+from callboard.errors import BlobDamaged, BlobMissing, PackageCorrupt, PackageRefused, RequestRefused
 
 MANIFEST_KEPT_BYTES = 64 << 10
 """A manifest up to this size is read once and kept until the package is applied, which saves a third of the work for a
@@ -49,7 +47,7 @@ class Package:
             _check_blob(digest, size, blobs)
         with opened(self.content) as file:
             header = Header.read(file)
-            position = HEADER_BYTES + header.manifest_bytes
+            position = header.size + header.manifest_bytes
             for entry in self.manifest or _entries(file, header):
                 if entry.form is Form.FILE:
                     yield _put_file(entry, self.content, position)
@@ -62,40 +60,31 @@ class Package:
                     yield Prune(entry.path, self.trees[entry.path])
 
 
-def open_package(content: Content) -> Package:
+def open_package(content: Content, spool: Path | None = None) -> Package:
     """Check a package from its first byte to its last, except the digests of the files.
 
-    The repository checks those while it writes. Memory grows only by the set of all paths.
+    The repository checks those while it writes. Memory grows only by the set of all paths, and by the content of a
+    package that was in memory; a compressed file is unpacked to the spool, and must stay there until it is applied.
 
     Raises:
         PackageCorrupt: truncated, or not a package.
         PackageRefused: an entry that a package may not have, such as one outside the root.
         SchemaTooNew: a newer version of the format.
     """
+    content = unpacked(content, spool)
     with opened(content) as file:
         size = file.seek(0, io.SEEK_END)
         file.seek(0)
         header = Header.read(file)
-        if header.length != size:
+        if header.size + header.body_bytes != size:
             raise PackageCorrupt(
-                f"the package has {size} bytes instead of {header.length}; restore it or publish it again"
+                f"the package has {size} bytes instead of {header.size + header.body_bytes}; restore it or publish it "
+                "again"
             )
         try:
             return _check(content, file, header)
         except RequestRefused as error:
             raise PackageRefused(f"the package breaks the format's rules: {error}") from error
-
-
-def opened(content: Content) -> BinaryIO:
-    """The bytes as an open file; the caller closes it. Raises ``BlobMissing`` and ``BlobUnavailable``."""
-    if isinstance(content, bytes):
-        return io.BytesIO(content)
-    try:
-        return content.open("rb")
-    except FileNotFoundError as error:
-        raise BlobMissing(f"{content.name} is gone from {content.parent}; fetch it again") from error
-    except OSError as error:
-        raise BlobUnavailable(f"{content} cannot be read: {error}; repair it") from error
 
 
 def _check(content: Content, file: BinaryIO, header: Header) -> Package:
@@ -115,7 +104,7 @@ def _check(content: Content, file: BinaryIO, header: Header) -> Package:
         elif entry.form is Form.BLOB and blobs.setdefault(entry.digest, entry.size) != entry.size:
             raise PackageRefused(f"blob {entry.digest} has two sizes; publish the content again")
     layout.finish()
-    if file.tell() != HEADER_BYTES + header.manifest_bytes or inline != header.content_bytes:
+    if file.tell() != header.size + header.manifest_bytes or inline != header.content_bytes:
         raise PackageCorrupt("the package's lengths do not add up; restore it or publish the content again")
     deep_paths = tuple(path for path, deep in roots if deep)
     return Package(content, layout.roots, deep_paths, layout.entries, blobs, layout.trees(), tuple(kept))
@@ -137,13 +126,16 @@ def _check_blob(digest: str, size: int, blobs: Mapping[str, Path]) -> None:
         raise BlobMissing(f"blob {digest} is gone from {blobs[digest].parent}; fetch it again") from error
     if found != size:
         raise BlobDamaged(
-            f"blob {digest} has {found} bytes instead of {size}; publish its content again, which replaces it"
+            f"blob {digest} has {found} bytes instead of {size}; publish its content again with --full, which replaces "
+            "it"
         )
 
 
 def _plain(entry: ManifestEntry) -> Operation:
     if entry.form is Form.KEEP:
         return Keep(entry.path, entry.mode)
+    if entry.form is Form.GONE:
+        return Delete(entry.path)
     kind = EntryKind.LINK if entry.form is Form.LINK else EntryKind.FOLDER
     return Put(Entry(entry.path, kind, entry.mode, target=entry.target))
 

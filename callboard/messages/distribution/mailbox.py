@@ -46,7 +46,8 @@ class DistributeRequest(Question[DistributeResponse]):
     """Ship these paths; only ADD needs a ``source``, the folder whose root is ``at`` at subscribers (``/`` if empty).
 
     ``recipients`` are the intended subscribers; none means all. ``source_name`` goes into the package, ``traceparent``
-    into its headers.
+    into its headers. ``gone_paths`` are the deep paths that ADD does not read but removes. That, and to ``compress``,
+    needs version 2 of the package format.
     """
 
     request_id: str
@@ -60,6 +61,8 @@ class DistributeRequest(Question[DistributeResponse]):
     at: str = ""
     source_name: str = ""
     traceparent: str = ""
+    gone_paths: tuple[str, ...] = ()
+    compress: bool = False
 
 
 # Subscriber.

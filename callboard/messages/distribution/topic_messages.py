@@ -179,6 +179,7 @@ class DiscoveryMessage(Event):
     ``lease_ms`` is the length of the lease on the name; 0 from older versions, which have no leases. ``takes_over`` is
     the offset of the former holder's last announcement, watched for a whole lease, or -1 if the name was free.
     ``term`` is the offset of the announcement that won the name, -1 until the subscriber knows that it has won.
+    ``package_version`` is the newest version of the package format that it reads.
     """
 
     subscriber_instance: str
@@ -222,6 +223,7 @@ class DiscoveryMessage(Event):
     lease_ms: int = 0
     takes_over: int = -1
     term: int = -1
+    package_version: int = 1
 
     @property
     def announce_interval_s(self) -> float:

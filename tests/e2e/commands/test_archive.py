@@ -39,7 +39,7 @@ def archived(terminal) -> list[int]:
     """Three packages, and an archive of them."""
     (terminal.folder / "callboard.toml").write_text(SETTINGS)
     terminal.run("publish", "./site")
-    terminal.run("publish", "./site", "/blog")
+    terminal.run("publish", "./site", "--full", "/blog")
     terminal.run("delete", "/blog/a.html")
     terminal.run("archive", "run")
     return [record["offset"] for record in terminal.json("log", "list")["items"]]
@@ -51,7 +51,7 @@ def test_the_commands_on_the_page_about_archives_work(newcomer):
     with_callboard, with_pyarrow = blocks("python")
     for number, block in enumerate(blocks("console")):
         if number == 2:  # seeding begins with a trim of the first package
-            terminal.run("publish", "./site", "/blog")
+            terminal.run("publish", "./site", "--full", "/blog")
             terminal.run("archive", "run")
         for line in block.splitlines():
             dollar, program, *words = shlex.split(line)
@@ -75,13 +75,13 @@ def test_the_page_describes_the_format_correctly(terminal, archived):
         (path, *_) = (terminal.folder / "archive" / kind).rglob("*.json")
         for key in json.loads(path.read_text()):
             assert f"`{key}`" in TEXT
-        terminal.run("publish", "./site", "/blog")
+        terminal.run("publish", "./site", "--full", "/blog")
         terminal.run("archive", "run")
 
 
 def test_a_run_reports_what_it_did(terminal, archived):
     assert terminal.json("archive", "run")["topics"][0]["rows"] == 0
-    terminal.run("publish", "./site")
+    terminal.run("publish", "./site", "--full")
     report = terminal.json("archive", "run")
     package = report["topics"][0]
     assert (package["topic"], package["rows"], package["files"]) == ("callboard.package", 1, 1)
@@ -102,7 +102,7 @@ def test_an_incomplete_archive_is_detected(terminal, archived):
 
 
 def test_a_hole_stops_the_run_until_it_is_accepted(terminal, archived):
-    last = [terminal.json("publish", "./site")["offset"] for _ in range(2)][-1]
+    last = [terminal.json("publish", "./site", "--full")["offset"] for _ in range(2)][-1]
     terminal.run("log", "trim", "--below", str(last), "--yes")
     assert "ARCHIVE HOLE" in terminal.run("archive", "run", code=2).stderr
     (package, *_) = terminal.json("archive", "status")
@@ -121,7 +121,7 @@ def test_the_archive_gate_refuses_to_trim_what_is_not_archived(terminal, archive
     config = SETTINGS + '[retention]\ngate = "archive"\narchive_tip = "./archive.tip"\n'
     (terminal.folder / "callboard.toml").write_text(config)
     terminal.run("archive", "run")
-    last = terminal.json("publish", "./site")["offset"]
+    last = terminal.json("publish", "./site", "--full")["offset"]
     assert "the archive" in terminal.refused("log", "trim", "--below", str(last + 1), "--yes")
     terminal.run("archive", "run")
     terminal.run("log", "trim", "--below", str(last + 1), "--yes")
@@ -134,7 +134,7 @@ def test_a_subscriber_continues_on_a_log_restored_in_place(terminal, archived):
     new = ("--log", "sqlite:///./restored.db")
     terminal.run(*new, "archive", "restore", "--same-identity")
     assert "already there" in terminal.out(*new, "archive", "restore", "--same-identity")
-    terminal.run(*new, "publish", "./site", "/blog")
+    terminal.run(*new, "publish", "./site", "--full", "/blog")
     output = terminal.out(*new, "run", "subscriber", "edge-1", "--into", "./out", "--until-caught-up")
     assert f"at offset {archived[-1] + 1}; it imported 4 packages" in output
     assert tree(terminal.folder / "out") == tree(terminal.folder / "site")

@@ -65,7 +65,7 @@ def test_a_subscriber_about_to_lose_packages_is_named_with_the_packages_left(ter
     terminal.run("publish", "./site")
     terminal.run("run", "subscriber", "edge-1", "--into", "./out", "--until-caught-up")
     for _ in range(3):
-        terminal.run("publish", "./site")
+        terminal.run("publish", "./site", "--full")
     (terminal.folder / "callboard.toml").write_text(f"[retention]\n{limit}\n")
     stopped, (about, what, fix) = problems(terminal)
     assert stopped[1] == "edge-1 (stopped): stopped with packages before it; nothing waits for it"
@@ -97,7 +97,7 @@ def test_a_pause_is_reported_first(terminal):
     output = terminal.out("doctor")
     assert output.startswith("advice: subscribers: edge-1 (paused): paused by ")
     assert output.endswith("no action is needed\n")
-    terminal.run("publish", "./site")
+    terminal.run("publish", "./site", "--full")
     output = terminal.run("doctor", code=1).stdout
     assert output.startswith("problem: subscribers: edge-1 (paused): paused by ")
     assert "\n  fix: `callboard resume edge-1` ends the pause\n" in output
@@ -168,7 +168,7 @@ def test_the_status_can_be_limited_to_subscribers_that_need_attention(terminal):
     terminal.run("publish", "./site")
     for name in ("edge-1", "edge-2"):
         terminal.run("run", "subscriber", name, "--into", f"./{name}", "--until-caught-up")
-    terminal.run("publish", "./site")
+    terminal.run("publish", "./site", "--full")
     terminal.run("run", "subscriber", "edge-1", "--into", "./edge-1", "--until-caught-up")
     told = terminal.json("status", "--needs")
     assert [row["name"] for row in told["subscribers"]] == ["edge-2"]

@@ -14,10 +14,10 @@ def published(terminal):
     (site / "link").symlink_to("index.html")
     return [
         terminal.json("publish", "./site")["offset"],
-        terminal.json("publish", "./site", "/blog")["offset"],
+        terminal.json("publish", "./site", "--full", "/blog")["offset"],
         terminal.json("delete", "/blog/a.html")["offset"],
         terminal.json("publish", "./site", "/index.html", "--publisher", "news")["offset"],
-        terminal.json("publish", "./site", "/large.bin")["offset"],
+        terminal.json("publish", "./site", "--full", "/large.bin")["offset"],
     ]
 
 

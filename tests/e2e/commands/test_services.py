@@ -76,7 +76,7 @@ def test_publish_waits_for_the_fleet_on_request(terminal):
     terminal.run("publish", "./site")
     terminal.start("run", "subscriber", "edge-1", "--into", "./out")
     terminal.until("edge-1", lambda row: row["state"] == "idle")
-    package = terminal.json("publish", "./site", "--wait", "20")
+    package = terminal.json("publish", "./site", "--full", "--wait", "20")
     assert terminal.json("status")["subscribers"][0]["offset"] >= package["offset"]
 
 

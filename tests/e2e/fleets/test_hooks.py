@@ -96,7 +96,7 @@ async def test_a_hook_gets_every_path_that_was_written_or_removed(tmp_path, site
             await until(lambda: len(told) == 1)
             (site / "page-7.html").unlink()
             (site / "page-8.html").unlink()
-            await publisher.publish(site)
+            await publisher.publish(site, full=True)
             await until(lambda: len(told) == 2)
             await publisher.delete(["/page-9.html", "/never-there.html"])
             await until(lambda: len(told) == 3)

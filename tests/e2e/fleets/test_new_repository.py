@@ -210,7 +210,7 @@ def test_commands_of_an_older_version_do_not_empty_a_queue(terminal: Any) -> Non
     terminal.start("run", "subscriber", "edge-1", "--into", "./out", "--editable")
     terminal.until("edge-1", lambda row: row["imported"] == 1 and row["cleared"] == 0)
     terminal.run("pause", "edge-1")
-    second = terminal.json("publish", "./site")["offset"]
+    second = terminal.json("publish", "./site", "--full")["offset"]
     later = CommandMessage(
         subscriber_instance="", subscriber="edge-1", command_id="2", clear=ClearCommand(offset=second)
     )

@@ -22,7 +22,7 @@ def test_a_subscriber_imports_only_what_its_patterns_admit_and_verify_knows_that
     assert "caught up" in terminal.out(*words, "--until-caught-up")
     assert tree(out) == {"blog/a.html"}
     (out / "notes.txt").write_text("mine")
-    terminal.run("publish", "./site", "/img")  # nothing of it is for edge-1
+    terminal.run("publish", "./site", "--full", "/img")  # nothing of it is for edge-1
     terminal.run("delete", "/index.html")
     (site / "blog" / "a.html").rename(site / "blog" / "b.html")
     terminal.run("publish", "./site")

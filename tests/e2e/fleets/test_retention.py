@@ -15,7 +15,7 @@ def stopped_at_the_first_package(terminal: Terminal, packages: int = 3) -> list[
     """A subscriber that has the first package, and was stopped before the others; their offsets."""
     first = terminal.json("publish", "./site")["offset"]
     terminal.run("run", "subscriber", "edge-1", "--into", "./out", "--until-caught-up")
-    return [first, *(terminal.json("publish", "./site")["offset"] for _ in range(packages - 1))]
+    return [first, *(terminal.json("publish", "./site", "--full")["offset"] for _ in range(packages - 1))]
 
 
 @pytest.mark.proves("W3", "W27")

@@ -60,7 +60,7 @@ async def stopped_at_the_first_package(place: Place) -> list[int]:
         offsets = [(await publisher.publish("./site")).offset]
         async with board.subscriber("edge-1", into="./out") as edge:
             await edge.caught_up()
-        return offsets + [(await publisher.publish("./site")).offset for _ in range(2)]
+        return offsets + [(await publisher.publish("./site", full=True)).offset for _ in range(2)]
 
 
 async def trimmed_by_the_publisher(place: Place) -> tuple[int, int]:
@@ -112,6 +112,6 @@ def test_a_package_too_large_for_a_record_is_refused_with_the_limit_and_the_next
             publisher = board.publisher("site")
             with pytest.raises(RequestRefused, match=f"limit of {RECORD_BYTES_MAX}; put fewer paths.* setting blobs"):
                 await publisher.test(metadata={f"note {number}": "x" * 10_000 for number in range(250)})
-            assert (await publisher.publish("./site")).state == "accepted"
+            assert (await publisher.publish("./site", full=True)).state == "accepted"
 
     asyncio.run(scenario())

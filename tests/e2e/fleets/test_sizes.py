@@ -29,7 +29,7 @@ def test_packages_for_another_subscriber_are_neither_queued_nor_cleared(terminal
         terminal.run("run", "subscriber", name, "--into", f"./{name}", "--editable", "--until-caught-up")
     for _ in range(3):
         terminal.run("publish", "./site", "/blog", "--to", "edge-2", "--expect")
-    mine = [terminal.json("publish", "./site", "/index.html")["offset"] for _ in range(2)]
+    mine = [terminal.json("publish", "./site", "--full", "/index.html")["offset"] for _ in range(2)]
     rows = {row["name"]: row["lag_packages"] for row in terminal.json("status")["subscribers"]}
     assert rows == {"edge-1": 2, "edge-2": 5}
     assert [each["offset"] for each in terminal.json("queue", "edge-1")["items"]] == mine

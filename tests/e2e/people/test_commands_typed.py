@@ -11,7 +11,7 @@ def test_an_operator_can_pause_skip_retry_and_resume_a_subscriber_in_processes(t
     assert "edge-1 is paused" in shown
     again = terminal.run("pause", "edge-1", code=2)
     assert "refused by edge-1: it is paused by ann: maintenance" in again.stderr
-    offset = terminal.json("publish", "./site", "/blog")["offset"]
+    offset = terminal.json("publish", "./site", "--full", "/blog")["offset"]
     row = terminal.until("edge-1", lambda row: row["state"] == "paused" and row["lag_packages"] == 1)
     assert row["reason"] == "paused by ann: maintenance; callboard resume edge-1"
 
@@ -69,7 +69,7 @@ def test_a_staged_subscriber_in_processes_waits_for_the_golden_one(terminal):
     assert f"waits for edge-0's verdict on offset {first}" in row["reason"]
     terminal.run("run", "subscriber", "edge-0", "--into", "./golden", "--editable", "--until-caught-up")
     terminal.until("edge-1", lambda row: row["imported"] == 1)
-    second = terminal.json("publish", "./site", "/blog")["offset"]
+    second = terminal.json("publish", "./site", "--full", "/blog")["offset"]
     row = terminal.until("edge-1", lambda row: row["state"] == "staged" and f"offset {second}" in row["reason"])
     assert f"edge-0 is stopped at offset {first}" in row["reason"]
     assert terminal.json("retry", "edge-1", "--without-golden")["packages"] == 1

@@ -70,7 +70,7 @@ def test_the_doctor_shows_where_settings_come_from_and_what_is_wrong(terminal):
 
 
 def test_log_trim_shows_what_it_will_remove_and_asks_for_a_yes(terminal):
-    offsets = [terminal.json("publish", "./site")["offset"] for _ in range(2)]
+    offsets = [terminal.json("publish", "./site", "--full")["offset"] for _ in range(2)]
     plan = terminal.json("log", "trim", "--below", str(offsets[1]), "--dry-run")
     assert [(removal["records"], removal["first"]) for removal in plan] == [(1, offsets[1])]
     assert "--yes" in terminal.refused("log", "trim", "--below", str(offsets[1]))

@@ -15,7 +15,7 @@ def test_a_publisher_that_waits_for_a_lock_names_the_process_that_holds_it(termi
     offset = terminal.json("publish", "./site")["offset"]
     with (terminal.folder / "board.db" / "callboard.package.lock").open("r+") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
-        waiting = terminal.start("publish", "./site")
+        waiting = terminal.start("publish", "./site", "--full")
         output = waiting.stderr.readline()
         assert f"process {os.getpid()} keeps the turn to append to topic callboard.package" in output
         assert f"kill -CONT {os.getpid()}" in output

@@ -77,7 +77,7 @@ def test_a_package_that_keeps_failing_is_not_waited_for(hooks):
 def test_the_command_shown_at_a_gap_ends_the_gap(hooks, tried):
     until_caught_up(hooks, "--follow", "main", code=0)
     for _ in range(2):
-        hooks.run("publish", "./site")
+        hooks.run("publish", "./site", "--full")
     hooks.run("log", "trim", "--below", "3", "--force", "--yes")
     if tried:
         assert "edge-1 is at a gap after offset 1" in until_caught_up(hooks, "--follow", "main", code=1)
@@ -153,7 +153,7 @@ def test_wait_and_the_publishers_log_name_the_subscriber_that_gave_the_package_u
     hooks.start("run", "subscriber", "edge-2", "--into", "./out-2", *words)
     for name in ("edge-1", "edge-2"):
         hooks.until(name, lambda row: row["offset"] == 1)
-    done = hooks.run("publish", "./site", "/index.html", "--wait", "60", code=1)
+    done = hooks.run("publish", "./site", "--full", "/index.html", "--wait", "60", code=1)
     assert "edge-2 has processed it, but does not have all of it: " in done.stderr
     assert "edge-1" not in done.stderr
     follower = hooks.start("events", "--follow", "--json", "--after", "-1", "--kind", "distributed")
@@ -170,7 +170,7 @@ def test_waiting_ends_when_no_subscriber_makes_progress(hooks):
     hooks.start("run", "subscriber", "edge-1", "--into", "./out")
     hooks.until("edge-1", lambda row: row["offset"] == 1)
     hooks.run("pause", "edge-1")
-    done = hooks.run("publish", "./site", "--wait", "100000", code=1)
+    done = hooks.run("publish", "./site", "--full", "--wait", "100000", code=1)
     assert "edge-1 is not there yet: paused, at offset 1" in done.stderr
     assert "callboard resume edge-1" in done.stderr
 
@@ -178,4 +178,4 @@ def test_waiting_ends_when_no_subscriber_makes_progress(hooks):
 def test_waiting_succeeds_when_all_subscribers_have_the_package(hooks):
     hooks.start("run", "subscriber", "edge-1", "--into", "./out", "--after-import", "shop:second_time")
     hooks.until("edge-1", lambda row: row["offset"] == 1)
-    assert hooks.run("publish", "./site", "--wait", "60").stderr == ""
+    assert hooks.run("publish", "./site", "--full", "--wait", "60").stderr == ""

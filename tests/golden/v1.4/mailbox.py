@@ -8,6 +8,6 @@ INSTANCES = (
     ErrorsPage(errors=(), counts=(), next=7),
     DistributeRequest(
         request_id="r-7", kind=Kind.TEST, paths=(),
-        traceparent="00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01",
+        traceparent="00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01", gone_paths=("/old",), compress=True,
     ),
 )  # fmt: skip

@@ -74,8 +74,8 @@ def test_publishing_again_replaces_a_damaged_blob_and_reports_it(
             await publisher.publish(site)
             await asyncio.to_thread(damage, DAMAGED[how])
             with capture_logs() as lines:
-                await publisher.publish(site)
-                await publisher.publish(site)
+                await publisher.publish(site, full=True)
+                await publisher.publish(site, full=True)
             assert [line["digest"] for line in lines if line["event"] == "blob.replaced"] == [DIGEST]
             async with board.subscriber("edge", into=tmp_path / "out") as edge:
                 await edge.caught_up(PATIENCE_S)
@@ -99,7 +99,7 @@ def test_a_subscriber_reports_a_damaged_blob_and_continues_once_it_is_replaced(
                 async with asyncio.timeout(PATIENCE_S):
                     while DIGEST not in (await edge.report()).last_error:  # noqa: ASYNC110 - of another actor
                         await asyncio.sleep(0.01)
-                await publisher.publish(site)
+                await publisher.publish(site, full=True)
                 await edge.caught_up(PATIENCE_S)
                 assert (await edge.report()).offset == 2
 

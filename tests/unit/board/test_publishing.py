@@ -353,7 +353,7 @@ def test_a_request_id_that_was_used_for_another_request_is_refused(tmp_path: Pat
                 for refused in (
                     of.publish("./other", **ask),
                     of.publish("./site", ["/a.txt"], **ask),
-                    of.publish("./site", deep=False, **ask),
+                    of.publish("./site", ["/a.txt"], deep=False, **ask),
                     of.publish("./site", at="/x", **ask),
                     of.publish("./site", **ask | {"metadata": {"ticket": "8"}}),
                     of.publish("./site", **ask, recipients=["edge-1"], expect=True),

@@ -88,7 +88,7 @@ def test_bytes_after_the_end_are_corrupt(sample, spool):
 def test_a_newer_package_format_asks_for_an_upgrade(sample, spool):
     data = packed(sample(), ["/top"], [], spool)
     with pytest.raises(SchemaTooNew, match="upgrade"):
-        open_package(data[:4] + b"\0\2" + data[6:])
+        open_package(data[:4] + b"\0\3" + data[6:])
     with pytest.raises(PackageCorrupt, match="version 0"):
         open_package(data[:4] + b"\0\0" + data[6:])
 

@@ -84,7 +84,7 @@ def test_each_package_of_a_batch_has_its_own_span_and_hooks_run_within_it(site: 
     async def scenario() -> None:
         async with Callboard("memory:", base=site.parent) as board:
             main = board.publisher("main")
-            packages = [await main.publish(site, metadata={"n": str(n)}) for n in range(3)]
+            packages = [await main.publish(site, full=True, metadata={"n": str(n)}) for n in range(3)]
             edge = board.subscriber("edge", into="into", before_import=before, after_import=after, coalesce=False)
             async with edge:
                 await edge.caught_up()

@@ -68,7 +68,7 @@ async def fleet(board: Callboard, folder: Path, stack: AsyncExitStack) -> None:
         its = board.subscriber(name, folder / name, before_import=refuse, on_give_up=then, **ONCE)
         await stack.enter_async_context(its)
     (site / "blog" / "a.html").write_text("another page")
-    await publisher.publish(site, ["/blog"], user="ben")
+    await publisher.publish(site, ["/blog"], full=True, user="ben")
     await publisher.delete(["/blog/a.html"])
 
 

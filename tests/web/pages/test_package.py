@@ -51,9 +51,9 @@ async def test_the_content_is_compared_with_the_package_before(tmp_path):
         assert "/blog/b.html removed removed" in await reads.words("/packages/3/content")
         assert "nothing is compared" in await reads.words("/packages/1/content")
         (tmp_path / "site" / "blog" / "a.html").unlink()
-        await board.publisher("main").publish(tmp_path / "site", ["/blog"])
+        await board.publisher("main").publish(tmp_path / "site", ["/blog"], full=True)
         (tmp_path / "site" / "blog" / "b.html").unlink()
-        await board.publisher("main").publish(tmp_path / "site", ["/blog"])
+        await board.publisher("main").publish(tmp_path / "site", ["/blog"], full=True)
         assert "/blog/b.html removed file" in await reads.words("/packages/5/content?change=removed")
 
 

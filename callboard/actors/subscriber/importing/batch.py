@@ -8,6 +8,7 @@ from callboard.actors.subscriber.importing.outcome import Outcome, recorded
 from callboard.actors.subscriber.importing.received import Received
 from callboard.actors.subscriber.ledger import ledger_changes
 from callboard.actors.subscriber.settings import SubscriberSettings
+from callboard.content.package_format.compression import unpacked_bytes
 from callboard.messages.distribution.ledger import Ledger
 from callboard.messages.distribution.topic_messages import PackageMessage, Status
 
@@ -82,4 +83,4 @@ class Batch:
 
 def weight(message: PackageMessage) -> int:
     """About how many bytes the package takes in memory or in the spool while it is imported."""
-    return max(message.length, len(message.content)) + BLOB_BYTES_ASSUMED * len(message.blobs)
+    return max(message.length, unpacked_bytes(message.content)) + BLOB_BYTES_ASSUMED * len(message.blobs)

@@ -27,6 +27,7 @@ from callboard.actors.subscriber.reporting.lease_holder import LeaseHolder, News
 from callboard.actors.subscriber.reporting.readiness import Readiness
 from callboard.actors.subscriber.roles import IMPORTER
 from callboard.actors.subscriber.settings import SubscriberSettings
+from callboard.content.package_format.manifest import VERSION
 from callboard.messages.bounds import fitted
 from callboard.messages.distribution.mailbox import (
     Admitted,
@@ -175,6 +176,7 @@ class Announcer:
             host=settings.host,
             pid=settings.pid,
             version=settings.version,
+            package_version=VERSION,
             place=settings.place,
             ready=bool(reason),
             ready_reason=reason or self._readiness.pending_reason(),

@@ -73,7 +73,7 @@ class _Download:
             answer = await self._s3.call("get_object", *MISSING, Key=self._s3.bucket.blob_key(self._digest), **asked)
         except Declined as declined:
             raise BlobMissing(
-                f"blob {self._digest} is not in {self._s3.bucket}; publish the content again"
+                f"blob {self._digest} is not in {self._s3.bucket}; publish the content again with --full"
             ) from declined
         body = answer["Body"]
         async with body:

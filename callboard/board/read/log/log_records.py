@@ -12,9 +12,8 @@ from callboard.backends.logs.limits import record_bytes
 from callboard.board.read.log import job_wording
 from callboard.board.topology.wording import about
 from callboard.board.views import shortened
-from callboard.content.package_format.manifest import Header, ManifestEntry, read_roots
-from callboard.content.package_format.package import Content
-from callboard.content.package_format.package import opened as opened_content
+from callboard.content.package_format.compression import Content, manifest_of
+from callboard.content.package_format.manifest import ManifestEntry, read_roots
 from callboard.errors import BlobError, CallboardError, OffsetOutOfRange, PackageError, SchemaTooNew, Undecodable
 from callboard.messages.distribution.on_topics import ON_TOPICS
 from callboard.messages.distribution.package_event import TYPES, EventMarks, PackageEvent, open_event
@@ -186,8 +185,7 @@ def command_in_words(command: CommandMessage) -> str:
 async def entries_of(package: PackageMessage, blobs: BlobStore, spool: Path) -> list[ManifestEntry]:
     """The entries of the package's manifest; a large package is downloaded to ``spool``."""
     content: Content = await blobs.fetch(package.content_ref, spool) if package.content_ref else package.content
-    with opened_content(content) as file:
-        header = Header.read(file)
+    with manifest_of(content) as (header, file):
         list(read_roots(file, header.roots))
         return [ManifestEntry.read(file) for _ in range(header.entries)]
 

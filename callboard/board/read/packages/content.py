@@ -101,7 +101,7 @@ async def _entries(message: PackageMessage, blobs: BlobStore) -> dict[str, Conte
 
 
 def _row(entry: ManifestEntry) -> ContentRow:
-    what = "file" if entry.form is Form.BLOB else entry.form.name.lower()
+    what = {Form.BLOB: "file", Form.GONE: "removed"}.get(entry.form, entry.form.name.lower())
     return ContentRow(entry.path, what, entry.size, entry.mode, entry.target, entry.digest)
 
 

@@ -170,6 +170,8 @@ class FatefulWorld(AgentWorld):
             truth.source(act),
             request.paths,
             request.deep_paths,
+            gone=request.gone_paths,
+            compress=request.compress,
             blobs=self._blobs,
             spool=self._spool,
             inline_max=INLINE_MAX,

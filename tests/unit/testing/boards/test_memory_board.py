@@ -63,7 +63,7 @@ def test_an_import_fails_as_often_as_told_and_for_this_reason(site: Path) -> Non
         [edge] = fleet = await test.fleet(before_import=lambda call: calls.append(call.attempt))
         edge.fail_next_import(2, reason="the disk is full")
         for _ in range(3):
-            await test.board.publisher("site").publish("site")
+            await test.board.publisher("site").publish("site", full=True)
         await fleet.deliver_all()
         assert 3 in calls, "the third attempt is the first that gets as far as the hook"
         assert (edge.into / "index.html").exists()

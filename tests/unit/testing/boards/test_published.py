@@ -24,7 +24,7 @@ def test_paths_kinds_and_numbers_are_compared(site: Path) -> None:
     with BlockingBoard(site.parent) as test:
         publisher = test.board.publisher("site")
         publisher.publish("site")
-        publisher.publish("site", ["/blog"])
+        publisher.publish("site", ["/blog"], full=True)
         publisher.delete(["/blog/rain.html"])
         publisher.invalidate(["/index.html"])
         test.board.publisher("other").test()

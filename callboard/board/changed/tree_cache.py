@@ -1,0 +1,82 @@
+"""Keeps what was read of the log, and what was hashed on disk, from one process to the next.
+
+Only a shortcut: a file that is damaged, of another version, or of another log, publisher, source or folder counts for
+nothing, and then all is read once more. It is private to its user, like the content.
+"""
+
+import hashlib
+import json
+import os
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from callboard.board.changed.published_tree import KnownFolder, PublishedTree
+from callboard.version import __version__
+
+FORMAT = 1
+"""Incremented with every change of what is kept or of what it means."""
+
+Identity = dict[str, Any]
+"""What the tree is of: the log by its id, the publisher, the source, and the folder on disk."""
+
+
+@dataclass(slots=True)
+class Kept:
+    """The tree, by the packages below the offset ``next``; -1 if nothing was read yet."""
+
+    tree: PublishedTree
+    next: int = -1
+
+
+@dataclass(frozen=True, slots=True)
+class TreeCache:
+    """One file. ``identity`` is compared before anything else is believed."""
+
+    file: Path
+    identity: Identity = field(repr=False)
+
+    def load(self, fresh: PublishedTree) -> Kept:
+        """What is kept, or the ``fresh`` tree. Blocking."""
+        try:
+            digest, _, rest = self.file.read_bytes().partition(b"\n")
+            if hashlib.sha256(rest).hexdigest().encode() != digest:
+                return Kept(fresh)
+            first, *lines = rest.split(b"\n")
+            head = json.loads(first)
+            if head["of"] != self._of():
+                return Kept(fresh)
+            fresh.whole, fresh.doubts, fresh.requests = head["whole"], head["doubts"], head["requests"]
+            fresh.offset, fresh.folders = head["offset"], dict(map(KnownFolder.decode, lines))
+            return Kept(fresh, head["next"])
+        except (OSError, ValueError, KeyError, TypeError):
+            return Kept(PublishedTree(fresh.root, fresh.publisher, fresh.source))
+
+    def save(self, kept: Kept) -> None:
+        """Replace the file. Not synced: a torn one is recognised. Blocking. Raises ``OSError``."""
+        tree = kept.tree
+        head = {
+            "of": self._of(), "next": kept.next, "offset": tree.offset, "whole": tree.whole, "doubts": tree.doubts,
+            "requests": tree.requests,
+        }  # fmt: skip
+        lines = [json.dumps(head).encode(), *(each.encode(path) for path, each in tree.folders.items())]
+        rest = b"\n".join(lines)
+        self.file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        part = self.file.with_suffix(".part")  # one for all: what two processes mix up is recognised, too
+        descriptor = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+        with open(descriptor, "wb") as file:  # noqa: PTH123 - a descriptor, not a path
+            file.write(hashlib.sha256(rest).hexdigest().encode() + b"\n" + rest)
+        part.replace(self.file)
+
+    def _of(self) -> Identity:
+        return {"format": FORMAT, "version": __version__, **self.identity}
+
+
+def cache_file(*names: str) -> Path | None:
+    """The file for what these names stand for, in the user's folder for caches; None if the user has no home."""
+    try:
+        folder = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+    except RuntimeError:
+        return None
+    digest = hashlib.sha256("\0".join(names).encode(errors="backslashreplace"))
+    return folder / "callboard" / "trees" / digest.hexdigest()
