@@ -53,11 +53,10 @@ def _the_run_leaves_nothing_behind(tmp_path_factory: pytest.TempPathFactory) -> 
     """
     tmp_path_factory.getbasetemp()
     before, cache = _alive(), tmp_path_factory.mktemp("cache")
-    (cache / "callboard").mkdir()
-    for jar in (Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "callboard").glob("*.jar"):
-        (cache / "callboard" / jar.name).symlink_to(jar)  # fetched once, see testing/servers/s3.py
+    jars = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "callboard"  # fetched once for all runs
     with tempfile.TemporaryDirectory(prefix="cb-") as folder, pytest.MonkeyPatch.context() as patch:
         patch.setenv("TMPDIR", folder)
+        patch.setenv("CALLBOARD_TEST_JARS", os.environ.get("CALLBOARD_TEST_JARS") or str(jars))
         patch.setenv("XDG_CACHE_HOME", str(cache))
         patch.setattr(tempfile, "tempdir", folder)
         yield

@@ -33,6 +33,9 @@ S3PROXY = "org.gaul:s3proxy:4.1.0:jar:jar-with-dependencies"
 
 S3PROXY_SHA256 = "a4d025969aaf796616ed4b1e2491d87d455ce84bb28cb9db086b2e6aaa68b48d"
 
+JARS = "CALLBOARD_TEST_JARS"
+"""The environment variable with the folder of fetched servers; by default the user's cache."""
+
 START_TIMEOUT_S = 60.0
 FETCH_TIMEOUT_S = 300.0
 """Seconds for Maven to download the jar and its own plugins, once."""
@@ -120,9 +123,14 @@ def s3proxy_server() -> Iterator[S3Server]:
             yield server
 
 
+def jars() -> Path:
+    """The folder where fetched servers are kept."""
+    return Path(os.environ.get(JARS) or Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "callboard")
+
+
 def _s3proxy_jar() -> Path:
     """The verified jar, from the user's cache or from Maven."""
-    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "callboard"
+    cache = jars()
     _, name, version, kind, classifier = S3PROXY.split(":")
     jar = cache / f"{name}-{version}-{classifier}.{kind}"
     if not jar.exists():
