@@ -95,6 +95,7 @@ class Load:
 
     @property
     def packages(self) -> int:
+        """Packages published in all."""
         return round(self.per_s * self.seconds)
 
 
@@ -141,7 +142,7 @@ def resident_mb() -> float:
 
 def started(folder: Path, load: Load) -> list[tuple[SpawnProcess, Connection]]:
     """The processes with the subscribers, once all have caught up."""
-    context, names, halves = multiprocessing.get_context("spawn"), [f"edge-{number}" for number in range(load.count)], []
+    context, names, halves = multiprocessing.get_context("spawn"), [f"edge-{each}" for each in range(load.count)], []
     for number in range(HALVES):
         ours, theirs = context.Pipe()
         process = context.Process(target=subscribers, args=(folder, names[number::HALVES], load, theirs))
@@ -261,13 +262,14 @@ async def topic_ends(board: Callboard) -> dict[str, int]:
 
 async def written_since(board: Callboard, ends: dict[str, int]) -> tuple[dict[str, int], dict[str, int]]:
     """The records on each topic since then, and their bytes."""
-    records, nbytes = Counter[str](), Counter[str]()
-    for topic, (position, end) in {each: (ends[each], now) for each, now in (await topic_ends(board)).items()}.items():
+    records, nbytes = dict.fromkeys(ends, 0), dict.fromkeys(ends, 0)
+    for topic, end in (await topic_ends(board)).items():
+        position = ends[topic]
         while position < end and (found := await board.log.read(topic, position)):
             records[topic] += len(found)
             nbytes[topic] += sum(len(record.payload) + len(record.header_block) for record in found)
             position = found[-1].offset + 1
-    return {topic: records[topic] for topic in ends}, {topic: nbytes[topic] for topic in ends}
+    return records, nbytes
 
 
 def tell(report: Report, run: Run) -> None:
