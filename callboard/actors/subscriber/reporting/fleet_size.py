@@ -8,7 +8,7 @@ from callboard.messages.record import Record
 from callboard.messages.repeated import HEADER
 
 SLOTS = 4096
-"""Bits in which producers are counted: a few percent off up to 10,000, where sets of names would take a megabyte each."""
+"""Bits in which producers are counted: a few percent off up to 10,000, where sets of names would take a megabyte."""
 
 PRODUCER, REPEATED = b"\0producer\0", b"\0" + HEADER.encode() + b"\0"
 

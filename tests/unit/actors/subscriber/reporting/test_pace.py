@@ -18,7 +18,8 @@ from callboard.testing.drivers.subscriber_example import as_read
 
 @cache
 def by(number: int) -> NewRecord:
-    headers = ("type", "DiscoveryMessage"), ("version", "1.4"), ("producer", f"edge-{number}/{Random(number).getrandbits(128):032x}")
+    instance = f"{Random(number).getrandbits(128):032x}"
+    headers = ("type", "DiscoveryMessage"), ("version", "1.4"), ("producer", f"edge-{number}/{instance}")
     return NewRecord(payload=b"not read", headers=headers)
 
 
