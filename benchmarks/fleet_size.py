@@ -1,6 +1,6 @@
 """Fleets of 10 to 1,000 subscribers, and announcements of up to 10,000: what they cost the log, and everyone on it.
 
-Usage: ``python benchmarks/fleet_size.py [--quick] [--sizes 10,100,1000] [--editable] [--simulated 10000]``, 20 minutes;
+Usage: ``python benchmarks/fleet_size.py [--quick] [--sizes 10,100,1000] [--editable] [--simulated 10000]``, half an hour;
 ``--quick`` has 10 and 100 subscribers, and takes two.
 
 The fleets are real: see ``fleet.py``. A package of 10 kB is published each second, into SQLite files, on one SQLite

@@ -78,6 +78,16 @@ def test_however_many_producers_there_seem_to_be_the_interval_has_its_bound() ->
     assert pace.gap_s <= 350
 
 
+@pytest.mark.parametrize(("configured_s", "size", "interval_s"), [
+    (1, 90, 1), (1, 1000, 10), (10, 90, 10), (10, 1000, 100), (10, 10_000, 300), (60, 500, 60), (60, 1000, 100),
+    (300, 10, 300), (300, 10_000, 300),
+])  # fmt: skip
+def test_an_interval_grows_from_a_hundred_subscribers_on(configured_s: float, size: int, interval_s: float) -> None:
+    pace = Pace(configured_s, Random(1))
+    pace.fleet.hear(read(range(size)))
+    assert pace.begin() == pytest.approx(interval_s, rel=0.1)
+
+
 def test_in_a_fleet_of_up_to_100_announcements_are_as_often_as_configured() -> None:
     it = in_a_fleet_of(90)
     before_s = it.now.mono_s
