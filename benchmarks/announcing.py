@@ -29,8 +29,8 @@ STARTS_S = 60.0
 """All start within this time."""
 IMPORT_S = 0.5
 """An import ends up to this much later."""
-SETTLE_S = 900.0
-"""Three of the longest intervals."""
+SETTLE_S = 600.0
+"""Two of the longest intervals."""
 TOPICS = Topics.with_prefix()
 
 

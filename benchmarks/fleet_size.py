@@ -21,7 +21,7 @@ SIMULATED, QUICK_SIMULATED = (100, 1000, 3000, 10_000), (100, 300)
 SECONDS, QUICK_SECONDS = 60, 10
 PER_S = 1.0
 REST_S, QUICK_REST_S = 60.0, 10.0
-START_S, LOAD_S = 120, 60
+START_S, SIMULATED_REST_S, SIMULATED_LOAD_S = 120, 300, 20
 HOUR_S = 3600
 ANNOUNCEMENTS = "announcements a second"
 
@@ -70,8 +70,8 @@ def simulate(report: Report, size: int) -> None:
     phases = {
         "while it starts": Announced.of(fleet, START_S),
         "until it has settled": Announced.of(fleet, SETTLE_S),
-        "at rest": Announced.of(fleet, HOUR_S / 6),
-        "a package a second": Announced.of(fleet, LOAD_S, 1.0),
+        "at rest": Announced.of(fleet, SIMULATED_REST_S),
+        "a package a second": Announced.of(fleet, SIMULATED_LOAD_S, 1.0),
     }
     for phase, it in phases.items():
         note = f"{it.bytes_s * HOUR_S / 1e6:.1f} MB/h; {it.most_s} in the worst second; {it.cpu_ms:.3f} ms/s of one"
@@ -82,16 +82,20 @@ def simulate(report: Report, size: int) -> None:
         report.point(curve, size, y, x_name="subscribers", y_name=ANNOUNCEMENTS)
 
 
+def numbers(given: str | None, otherwise: tuple[int, ...]) -> tuple[int, ...]:
+    return tuple(filter(None, map(int, given.split(",")))) if given else otherwise
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--quick", action="store_true")
     parser.add_argument("--editable", action="store_true")
-    parser.add_argument("--sizes", default="")
-    parser.add_argument("--simulated", default="")
+    parser.add_argument("--sizes", help="numbers of subscribers, with commas; none: 0")
+    parser.add_argument("--simulated", help="likewise")
     given = parser.parse_args()
     report = Report("fleet_size_editable" if given.editable else "fleet_size")
-    sizes = tuple(map(int, filter(None, given.sizes.split(",")))) or (QUICK_SIZES if given.quick else SIZES)
-    simulated = tuple(map(int, given.simulated.split(","))) if given.simulated else ()
+    sizes = numbers(given.sizes, QUICK_SIZES if given.quick else SIZES)
+    simulated = numbers(given.simulated, QUICK_SIMULATED if given.quick else SIMULATED)
     seconds, rest_s = (QUICK_SECONDS, QUICK_REST_S) if given.quick else (SECONDS, REST_S)
     for count in sizes:
         settle_s = max(rest_s, 0.15 * count)
@@ -100,7 +104,7 @@ def main() -> None:
             run = asyncio.run(measured(Path(folder), load))
         tell(report, run)
         curves(report, run)
-    for count in simulated or (QUICK_SIMULATED if given.quick else SIMULATED):
+    for count in simulated:
         simulate(report, count)
     report.write()
 
