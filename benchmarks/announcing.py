@@ -5,15 +5,18 @@ The decisions are those that run in a subscriber; the log is a list, which answe
 
 import heapq
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from itertools import count
 from random import Random
 from typing import Any
 
-from callboard.actors.core.decision import After, Done, Effect, Input, Moment, Origin, Send, Started, Tick
+from callboard.actors.core.decision import After, Done, Effect, Input, Moment, Origin, Reply, Send, Started, Tick
 from callboard.actors.core.effects import Append, FindBounds, LogRead, ReadLog, TopicBounds
+from callboard.actors.publisher.fleet.fleet import Fleet, FleetSettings
 from callboard.actors.subscriber import SubscriberSettings, roles
 from callboard.actors.subscriber.reporting.announcer import Announcer
+from callboard.messages.distribution.fleet_mail import FleetQuery, FleetView
 from callboard.messages.distribution.mailbox import Admitted, Report
 from callboard.messages.distribution.topic_messages import (
     DiscoveryMessage,
@@ -125,6 +128,47 @@ class Announcing:
         states = (SubscriberState(publisher="site", offset=said.offset),)
         self._reports[number] = replace(said, states=states)
         return Report(announcement=self._reports[number], caught_up=True)
+
+
+@dataclass
+class Folded:
+    """What the announcements cost a publisher, in processor time."""
+
+    fold_us: float
+    """One announcement."""
+    first_ms: float
+    """The first answer about the fleet."""
+    again_ms: float
+    """The next one, while nothing has changed."""
+
+    @classmethod
+    def of(cls, topic: Sequence[Record]) -> "Folded":
+        """Fold these records."""
+        fleet = Fleet(FleetSettings("d"), Random(1))
+        now, first, end = Moment(topic[-1].time_ns, 0.0), topic[0].offset, topic[-1].offset + 1
+
+        def feed(message: Input) -> list[Effect]:
+            return list(fleet.receive(message, Origin(""), now))
+
+        feed(Started())
+        (read,) = (
+            each for each in feed(Done(FindBounds("d"), TopicBounds("d", first, first))) if isinstance(each, ReadLog)
+        )
+        spent_s = time.process_time()
+        for at in range(0, len(topic), 500):
+            part = tuple(topic[at : at + 500])
+            effects = feed(Done(read, LogRead("d", part, part[-1].offset + 1)))
+            (read,) = (each for each in effects if isinstance(each, ReadLog))
+        folded_s = time.process_time() - spent_s
+        answers = list[float]()
+        for _ in range(4):
+            spent_s = time.process_time()
+            feed(FleetQuery())
+            effects = feed(Done(FindBounds("d"), TopicBounds("d", first, end)))
+            answers.append((time.process_time() - spent_s) * 1000)
+            (view,) = (each.event for each in effects if isinstance(each, Reply))
+        assert isinstance(view, FleetView)
+        return cls(folded_s / len(topic) * 1e6, answers[0], min(answers))
 
 
 @dataclass

@@ -1,7 +1,7 @@
 """Fleets of 10 to 1,000 subscribers, and announcements of up to 10,000: what they cost the log, and everyone on it.
 
-Usage: ``python benchmarks/fleet_size.py [--quick] [--sizes 10,100,1000] [--editable] [--simulated 10000]``, half an hour;
-``--quick`` has 10 and 100 subscribers, and takes two.
+Usage: ``python benchmarks/fleet_size.py [--quick] [--sizes 10,100,1000] [--editable] [--simulated 10000]``, half an
+hour; ``--quick`` has 10 and 100 subscribers, and takes two minutes.
 
 The fleets are real: see ``fleet.py``. A package of 10 kB is published each second, into SQLite files, on one SQLite
 log. The largest is simulated: its announcers run on a virtual clock, without any I/O; see ``announcing.py``.
@@ -12,7 +12,7 @@ import asyncio
 import tempfile
 from pathlib import Path
 
-from announcing import SETTLE_S, Announced, Announcing
+from announcing import SETTLE_S, Announced, Announcing, Folded
 from fleet import TOPICS, Load, Run, measured
 from report import Report
 
@@ -77,6 +77,13 @@ def simulate(report: Report, size: int) -> None:
         note = f"{it.bytes_s * HOUR_S / 1e6:.1f} MB/h; {it.most_s} in the worst second; {it.cpu_ms:.3f} ms/s of one"
         report.row(f"{size} simulated: announcements {phase}", [it.records_s], unit="records/s", note=note)
     report.row(f"{size} simulated: names lost because a lease ended", [fleet.lapsed], unit="")
+    folded = Folded.of(fleet.topic[-max(20_000, 2 * size) :])
+    for question, figure, unit in (
+        ("to fold an announcement", folded.fold_us, "us"),
+        ("for the first answer about the fleet", folded.first_ms, "ms"),
+        ("for the next one", folded.again_ms, "ms"),
+    ):
+        report.row(f"{size} simulated: processor time of the publisher {question}", [figure], unit=unit)
     for curve, phase in (("simulated, at rest", "at rest"), ("simulated, a package a second", "a package a second")):
         y = phases[phase].records_s
         report.point(curve, size, y, x_name="subscribers", y_name=ANNOUNCEMENTS)
