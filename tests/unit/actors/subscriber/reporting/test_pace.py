@@ -1,10 +1,11 @@
 from collections.abc import Iterable
+from dataclasses import replace
 from functools import cache
 from random import Random
 
 import pytest
 
-from callboard.actors.core.effects import Append
+from callboard.actors.core.effects import Append, FindBounds
 from callboard.actors.subscriber.reporting.fleet_size import FleetSize
 from callboard.actors.subscriber.reporting.pace import Pace
 from callboard.messages.distribution.mailbox import AnnouncedQuery
@@ -163,3 +164,18 @@ def test_subscribers_that_were_there_before_it_started_do_not_count() -> None:
     it.append()
     it.tick("announce")
     assert it.append().announce_interval_ms == 10_000
+
+
+def test_nor_do_they_when_the_topic_must_be_read_from_its_beginning_again() -> None:
+    it = AnnouncerDriver()
+    say(it, 1000)
+    it.admitted()
+    it.topic[-1] = replace(it.topic[-1], payload=b"the announcement is not where it was")
+    it.tick("announce")
+    it.append()
+    assert it.asks(FindBounds)
+    it.look()
+    for _ in range(2):
+        it.tick("announce")
+        said = it.append()
+    assert said.announce_interval_ms == 10_000
