@@ -26,11 +26,6 @@ from callboard.messages.distribution.mailbox import Obstacle, PackagesRead, Pack
 
 WAIT_S = 10.0
 """How long one read waits at the end of the log; the next one follows at once."""
-REST_S = 0.1
-"""Between two reads of a subscriber that keeps up: packages in quick succession are imported together, in a transaction
-for all of them. A single package does not wait, nor does a backlog."""
-SMALL_RECORDS, SMALL_PART = 8, 1 / 8
-"""A read of no more than so many records, and so much of the bytes asked for, is of a subscriber that keeps up."""
 
 
 class PackagePoller:
@@ -39,7 +34,7 @@ class PackagePoller:
     Receives: PackagesWanted (importer).
     Sends: PackagesRead, PackagesUnavailable (importer).
     Stores: nothing.
-    Timers: "again", the back-off after a failed read, 0.1 to 5 s; "rested", up to 0.1 s after packages were sent.
+    Timers: "again", the back-off after a failed read, 0.1 to 5 s.
     Gives up: never; a position that the log does not have is reported and waits for a new request.
     """
 
@@ -51,21 +46,16 @@ class PackagePoller:
         self._reading: ReadLog | None = None
         self._idle = False  # the last read found nothing, so the next one waits for more
         self._failures = 0
-        self._rested_s = 0.0  # earliest time of the next read
 
     def receive(self, message: Input, origin: Origin, now: Moment) -> Iterable[Effect]:
         """Handle one input."""
         match message:
             case PackagesWanted():
                 self._wish, self._idle, self._wishes = message, False, self._wishes + 1
-                if (rest_s := self._rested_s - now.mono_s) > 0:
-                    self._reading = None
-                    yield After("rested", rest_s)
-                else:
-                    yield from self._read()
+                yield from self._read()
             case Done(effect=ReadLog() as effect, result=read) if effect == self._reading:
                 self._reading = None
-                yield from self._found(read, now)
+                yield from self._found(read)
             case Failed(effect=ReadLog() as effect, error=error) if effect == self._reading:
                 self._reading = None
                 yield from self._failed(error)
@@ -86,7 +76,7 @@ class PackagePoller:
             self._reading = ReadLog(self._topic, wish.start, wish.max_records, wish.max_bytes, wait_s, owner=owner)
             yield self._reading
 
-    def _found(self, read: LogRead, now: Moment) -> Iterator[Effect]:
+    def _found(self, read: LogRead) -> Iterator[Effect]:
         wish, again, self._failures = self._wish, self._failures > 0, 0
         if wish is None:
             return
@@ -94,8 +84,6 @@ class PackagePoller:
             yield from self._give_back(wish, Obstacle.REPLACED, "the package log was replaced by another one")
         elif read.records or read.next > wish.start or again:  # an empty read is news, too, if the log was unreadable
             self._wish = None
-            if _is_small(read, wish):
-                self._rested_s = now.mono_s + REST_S
             found = PackagesRead(log_id=read.log_id, start=wish.start, next=read.next, records=read.records)
             yield Send(IMPORTER, found)
         else:
@@ -123,8 +111,3 @@ class PackagePoller:
     @staticmethod
     def _unavailable(wish: PackagesWanted, obstacle: Obstacle, reason: str) -> Send:
         return Send(IMPORTER, PackagesUnavailable(start=wish.start, obstacle=obstacle, reason=reason))
-
-
-def _is_small(read: LogRead, wish: PackagesWanted) -> bool:
-    nbytes = sum(len(record.payload) for record in read.records)
-    return 0 < len(read.records) <= SMALL_RECORDS and nbytes <= SMALL_PART * wish.max_bytes

@@ -1,4 +1,3 @@
-from dataclasses import replace
 from random import Random
 
 import pytest
@@ -95,48 +94,3 @@ def test_it_stops_at_once() -> None:
     it = poller()
     it.feed(Stopping())
     assert it.stopped
-
-
-def large_wish(start: int) -> PackagesWanted:
-    return PackagesWanted(log_id=LOG, start=start, max_records=128, max_bytes=1 << 20)
-
-
-def test_packages_in_quick_succession_are_read_together_a_tenth_of_a_second_later() -> None:
-    it = DecisionDriver(PackagePoller(settings(), Random(1)))
-    it.feed(large_wish(10))
-    it.done(ReadLog, LogRead(LOG, (package(10),), 11))
-    assert it.sent(PackagesRead), "a single package does not wait"
-    it.pass_time(0.04)
-    it.feed(large_wish(11))
-    assert not it.asks(ReadLog)
-    before_s = it.now.mono_s
-    it.tick("rested")
-    assert it.now.mono_s - before_s == pytest.approx(0.06)
-    it.done(ReadLog, LogRead(LOG, (package(11), package(12)), 13))
-    assert it.sent(PackagesRead)[-1].next == 13
-
-
-@pytest.mark.parametrize("count", [9, 128])
-def test_a_backlog_is_read_without_a_rest(count: int) -> None:
-    it = DecisionDriver(PackagePoller(settings(), Random(1)))
-    it.feed(large_wish(10))
-    it.done(ReadLog, LogRead(LOG, tuple(package(10 + each) for each in range(count)), 10 + count))
-    it.feed(large_wish(10 + count))
-    assert it.asks(ReadLog)
-
-
-def test_a_few_large_packages_may_be_a_backlog_too() -> None:
-    it = DecisionDriver(PackagePoller(settings(), Random(1)))
-    it.feed(large_wish(10))
-    it.done(ReadLog, LogRead(LOG, (replace(package(10), payload=bytes(200_000)),), 11))
-    it.feed(large_wish(11))
-    assert it.asks(ReadLog)
-
-
-def test_what_comes_long_after_the_last_package_does_not_wait() -> None:
-    it = DecisionDriver(PackagePoller(settings(), Random(1)))
-    it.feed(large_wish(10))
-    it.done(ReadLog, LogRead(LOG, (package(10),), 11))
-    it.pass_time(0.2)
-    it.feed(large_wish(11))
-    assert it.asks(ReadLog)
