@@ -21,7 +21,7 @@ unexport PYTHONDONTWRITEBYTECODE # the tests start thousands of processes, each 
 .DELETE_ON_ERROR:
 .NOTPARALLEL: # every target uses the one .venv, and the tools use both cores by themselves
 .SUFFIXES:
-.PHONY: help demo pipeline-demo topology-demo jobs-demo console-demo bank-demo check test test-slow test-servers nightly behaviours endurance chaos kill-points soak conformance planted-bugs sim sim-planted fuzz api-fuzz api-schema lint bench bench-peers bench-spark plots figures docs gen check-gen dist sbom clean
+.PHONY: help demo pipeline-demo topology-demo jobs-demo console-demo bank-demo check test test-slow test-servers nightly behaviours endurance chaos kill-points soak conformance planted-bugs sim sim-planted fuzz api-fuzz api-schema lint bench bench-fleet bench-peers bench-spark plots figures docs gen check-gen dist sbom clean
 
 help: ## List the targets; ARGS="..." is passed to the command behind a target.
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-13s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
@@ -120,9 +120,12 @@ lint: $(VENV)/.ready-lint ## Check style, types, layers and generated code.
 	@$(GENERATE) --check
 
 bench: $(VENV)/.ready-test ## Run the benchmarks, half an hour on 2 idle cores, or less with ARGS=--quick.
-	@set -e; for file in $$(grep -l '__main__' benchmarks/*.py | grep -v 'plot.py\|peers.py\|spark_'); do \
+	@set -e; for file in $$(grep -l '__main__' benchmarks/*.py | grep -v 'plot.py\|peers.py\|fleet_size\|spark_'); do \
 	  echo "== $$file"; $(BIN)/python "$$file" $(ARGS); \
 	done
+
+bench-fleet: $(VENV)/.ready-test ## Measure fleets of up to a thousand subscribers, half an hour on 2 idle cores, or less with ARGS=--quick.
+	@$(BIN)/python benchmarks/fleet_size.py $(ARGS)
 
 bench-peers: $(VENV)/.ready-test ## Measure callboard beside rsync, git, Syncthing and a bucket, an hour and 45 GB of disk; ARGS=--quick for less.
 	@$(BIN)/python benchmarks/peers.py $(ARGS)

@@ -51,6 +51,8 @@ PAGES = 500
 GOAL_P99_MS = 250
 TOPICS = Topics.with_prefix()
 STOP_S = 30.0
+LAND_S = 600.0
+"""All packages are imported within this time, also by a large fleet beside other work."""
 
 
 @dataclass
@@ -79,17 +81,37 @@ class Half:
             self.records[effect.topic] += len(effect.records)
 
 
-def subscribers(folder: Path, names: list[str], into_folders: bool, pipe: Connection) -> None:
+@dataclass(frozen=True)
+class Load:
+    """What is measured: a fleet at rest for ``rest_s`` seconds, then for ``seconds`` with ``per_s`` packages a second.
+    Before it rests, it gets ``settle_s`` seconds.
+    """
+
+    count: int
+    seconds: int
+    per_s: float = PER_S
+    rest_s: float = REST_S
+    settle_s: float = REST_S
+    editable: bool = True
+    into_folders: bool = False
+
+    @property
+    def packages(self) -> int:
+        """Packages published in all."""
+        return round(self.per_s * self.seconds)
+
+
+def subscribers(folder: Path, names: list[str], load: Load, pipe: Connection) -> None:
     """Run the subscribers until the pipe closes; answer each message from it with what they have done."""
-    asyncio.run(_subscribers(folder, names, into_folders, pipe))
+    asyncio.run(_subscribers(folder, names, load, pipe))
 
 
-async def _subscribers(folder: Path, names: list[str], into_folders: bool, pipe: Connection) -> None:
+async def _subscribers(folder: Path, names: list[str], load: Load, pipe: Connection) -> None:
     log, blobs, done = SharedTail(SqliteLog(folder / "log")), FolderBlobStore(folder / "blobs"), Half()
     before_mb, agents = resident_mb(), list[Agent]()
     for name in names:
-        repository = FolderRepository(folder / name) if into_folders else SqliteRepository(folder / f"{name}.db")
-        settings = SubscriberSettings(name=name, topics=TOPICS, editable=True)
+        repository = FolderRepository(folder / name) if load.into_folders else SqliteRepository(folder / f"{name}.db")
+        settings = SubscriberSettings(name=name, topics=TOPICS, editable=load.editable)
         spool = folder / f"{name}-spool"
         agents.append(await start_subscriber(settings, log, blobs, repository, spool, done.watch))
     await asyncio.gather(*map(caught_up, agents))
@@ -120,12 +142,12 @@ def resident_mb() -> float:
     return pages * os.sysconf("SC_PAGE_SIZE") / 1e6
 
 
-def started(folder: Path, count: int, into_folders: bool) -> list[tuple[SpawnProcess, Connection]]:
+def started(folder: Path, load: Load) -> list[tuple[SpawnProcess, Connection]]:
     """The processes with the subscribers, once all have caught up."""
-    context, names, halves = multiprocessing.get_context("spawn"), [f"edge-{number}" for number in range(count)], []
+    context, names, halves = multiprocessing.get_context("spawn"), [f"edge-{each}" for each in range(load.count)], []
     for number in range(HALVES):
         ours, theirs = context.Pipe()
-        process = context.Process(target=subscribers, args=(folder, names[number::HALVES], into_folders, theirs))
+        process = context.Process(target=subscribers, args=(folder, names[number::HALVES], load, theirs))
         process.start()
         theirs.close()
         halves.append((process, ours))
@@ -147,16 +169,24 @@ async def told(halves: Iterable[tuple[SpawnProcess, Connection]]) -> list[Half]:
 class Run:
     """A measurement of a fleet."""
 
-    count: int
-    seconds: int
+    load: Load
     ms: list[float] = field(default_factory=list)
     """From ``publish`` to the commit, of each package at each subscriber, sorted."""
     busy: list[Half] = field(default_factory=list)
     idle: list[Half] = field(default_factory=list)
     records: dict[str, int] = field(default_factory=dict)
+    """By topic, under load."""
+    nbytes: dict[str, int] = field(default_factory=dict)
+    idle_records: dict[str, int] = field(default_factory=dict)
+    """At rest."""
+    idle_nbytes: dict[str, int] = field(default_factory=dict)
+    started_s: float = 0.0
+    """Until all subscribers had caught up, the time for new interpreters included."""
     took_s: float = 0.0
     """From the first package to the end, which is checked twice a second."""
     publisher_cpu_s: float = 0.0
+    publisher_idle_cpu_s: float = 0.0
+    publisher_mb: float = 0.0
     machine_cpu_s: float = 0.0
 
     def share(self, part: float) -> float:
@@ -164,27 +194,32 @@ class Run:
         return self.ms[min(int(len(self.ms) * part), len(self.ms) - 1)]
 
 
-async def measured(folder: Path, count: int, seconds: int, into_folders: bool) -> Run:
+async def measured(folder: Path, load: Load) -> Run:
     """Run a fleet in this folder."""
-    source, run = folder / "source", Run(count, seconds)
+    source, run, count = folder / "source", Run(load), load.count
     write_pages(source)
     async with Callboard(f"sqlite:///{folder / 'log'}", blobs=str(folder / "blobs")) as board:
-        halves = await asyncio.to_thread(started, folder, count, into_folders)
+        before_mb, began = resident_mb(), time.monotonic()
         publisher = board.publisher("site")
         await publisher.start()
+        halves = await asyncio.to_thread(started, folder, load)
+        run.started_s = time.monotonic() - began
+        await asyncio.sleep(load.settle_s)
         await told(halves)
-        await asyncio.sleep(REST_S)
-        run.idle = await told(halves)
+        ends, spent_s = await topic_ends(board), cpu_s()
+        await asyncio.sleep(load.rest_s)
+        run.publisher_idle_cpu_s, run.idle = cpu_s() - spent_s, await told(halves)
+        run.idle_records, run.idle_nbytes = await written_since(board, ends)
         ends, spent_s, machine_s, began = await topic_ends(board), cpu_s(), machine_cpu_s(), time.monotonic()
-        published = await publish(partial(publisher.publish, source), seconds)
-        landed, deadline = 0, time.monotonic() + STOP_S
+        published = await publish(partial(publisher.publish, source), load)
+        landed, deadline = 0, time.monotonic() + LAND_S
         while landed < count * len(published) and time.monotonic() < deadline:
             await asyncio.sleep(0.5)
             run.busy += await told(halves)
             landed = sum(last - first + 1 for half in run.busy for first, last, _ in half.landed)
         run.publisher_cpu_s, run.took_s = cpu_s() - spent_s, time.monotonic() - began
-        run.machine_cpu_s = machine_cpu_s() - machine_s
-        run.records = {topic: end - ends[topic] for topic, end in (await topic_ends(board)).items()}
+        run.machine_cpu_s, run.publisher_mb = machine_cpu_s() - machine_s, resident_mb() - before_mb
+        run.records, run.nbytes = await written_since(board, ends)
         for _, pipe in halves:
             pipe.send(False)
         await asyncio.to_thread(lambda: [process.join() for process, _ in halves])
@@ -205,7 +240,7 @@ def write_pages(source: Path) -> None:
         (source / f"{page}.html").write_bytes(random.Random(page).randbytes(BYTES))
 
 
-async def publish(ship: partial, seconds: int) -> dict[int, int]:  # type: ignore[type-arg]
+async def publish(ship: partial, load: Load) -> dict[int, int]:  # type: ignore[type-arg]
     """Publish at an even pace, however slow the answers; return by offset when each package was handed over."""
     published: dict[int, int] = {}
 
@@ -215,8 +250,8 @@ async def publish(ship: partial, seconds: int) -> dict[int, int]:  # type: ignor
         published[package.offset] = began
 
     began, tasks = time.monotonic(), set[asyncio.Task[None]]()
-    for number in range(PER_S * seconds):
-        await asyncio.sleep(max(0.0, began + number / PER_S - time.monotonic()))
+    for number in range(load.packages):
+        await asyncio.sleep(max(0.0, began + number / load.per_s - time.monotonic()))
         tasks.add(asyncio.create_task(one(number)))
     await asyncio.gather(*tasks)
     return published
@@ -227,9 +262,21 @@ async def topic_ends(board: Callboard) -> dict[str, int]:
     return {topic: (await board.log.bounds(topic)).end for topic in topics}
 
 
+async def written_since(board: Callboard, ends: dict[str, int]) -> tuple[dict[str, int], dict[str, int]]:
+    """The records on each topic since then, and their bytes."""
+    records, nbytes = dict.fromkeys(ends, 0), dict.fromkeys(ends, 0)
+    for topic, end in (await topic_ends(board)).items():
+        position = ends[topic]
+        while position < end and (found := await board.log.read(topic, position)):
+            records[topic] += len(found)
+            nbytes[topic] += sum(len(record.payload) + len(record.header_block) for record in found)
+            position = found[-1].offset + 1
+    return records, nbytes
+
+
 def tell(report: Report, run: Run) -> None:
     """The rows about the whole fleet."""
-    packages, count = PER_S * run.seconds, run.count
+    packages, count = run.load.packages, run.load.count
     fleet = f"{count} subscribers, {PER_S}/s of {BYTES // 1000} kB"
     for part in (0.5, 0.99, 1.0):
         goal = f"goal {GOAL_P99_MS}" if part == 0.99 else ""
@@ -249,7 +296,7 @@ def tell(report: Report, run: Run) -> None:
     report.row("processor time of everything else on the machine", [others_s / run.took_s * 1000], unit="ms/s",
                note="0 on a machine of its own")  # fmt: skip
     last = sum(half.resident_mb for half in run.busy[-HALVES:])
-    report.row("memory of a subscriber", [last / count], unit="MB", note=f"{run.seconds * PER_S} packages later")
+    report.row("memory of a subscriber", [last / count], unit="MB", note=f"{packages} packages later")
 
 
 def main() -> None:
@@ -262,7 +309,7 @@ def main() -> None:
     fleets = [] if given.quick else [(count, SMALLER_S) for count in SMALLER]
     for count, seconds in [*fleets, (SUBSCRIBERS, SMALLER_S if given.quick else given.seconds)]:
         with tempfile.TemporaryDirectory() as folder:
-            run = asyncio.run(measured(Path(folder), count, seconds, given.folder))
+            run = asyncio.run(measured(Path(folder), Load(count, seconds, into_folders=given.folder)))
         for part, name in ((0.5, "half of the deliveries"), (0.99, "99% of the deliveries")):
             report.point(name, count, run.share(part), x_name="subscribers", y_name="ms from publish to imported")
         if count == SUBSCRIBERS:

@@ -184,7 +184,10 @@ class SubscriberSection(Section):
         default="block", description="on a record that cannot be decoded: block, or dead_letter (to the error queue)"
     )
     announce_interval_s: float = Field(
-        default=10.0, ge=ANNOUNCE_S_MIN, le=ANNOUNCE_S_MAX, description="seconds between announcements"
+        default=10.0,
+        ge=ANNOUNCE_S_MIN,
+        le=ANNOUNCE_S_MAX,
+        description="seconds between announcements; more in a fleet of more than 100",
     )
     retry_first_s: float = Field(default=1.0, gt=0, le=HOUR_S, description="seconds to the first retry; then doubled")
     retry_max_s: float = Field(default=300.0, gt=0, le=DAY_S, description="limit of the seconds between retries")

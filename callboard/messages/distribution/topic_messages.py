@@ -165,7 +165,8 @@ an hour, so a longer claim is not believed."""
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DiscoveryMessage(Event):
-    """Topic ``discovery``: what a subscriber announces about itself, on change and every ten seconds.
+    """Topic ``discovery``: what a subscriber announces about itself, on change and every ten seconds, less
+    often in a large fleet.
 
     ``offset`` is the last processed offset of the package topic whose identity is ``log_id``;
     ``since_ns`` is when the state began and ``next_try_ns`` when a retry is due, both by the

@@ -18,6 +18,7 @@ from callboard.board.care.fleet_checkup import examine_fleet
 from callboard.board.read.status.metrics import ROWS_MAX
 from callboard.board.read.status.status import PUBLISHERS_MAX
 from callboard.messages import codec
+from callboard.messages.codec import encode
 from callboard.messages.distribution.fleet_mail import FleetQuery
 from callboard.messages.distribution.topic_messages import (
     DiscoveryMessage,
@@ -133,7 +134,7 @@ def test_a_board_with_thousands_of_invented_subscribers_and_publishers_still_ans
 def test_the_longest_announcements_are_dropped_first_when_memory_runs_out() -> None:
     def heard(said: DiscoveryMessage) -> Holder[Heard]:
         holder = Holder[Heard]()
-        holder.hear(Heard.of(said, 1, 1, seen_ns=1, heard_s=1.0))
+        holder.hear(Heard.of(said, 1, 1, seen_ns=1, heard_s=1.0, nbytes=len(encode(said))))
         return holder
 
     roster = Roster(1000, 1_000_000)
@@ -146,7 +147,8 @@ def test_the_longest_announcements_are_dropped_first_when_memory_runs_out() -> N
         gone += list(roster.make_room())
     assert len(gone) > 90
     assert not [name for name in gone if name.startswith("edge")]
-    assert len([each for each in roster.by_name() if each.said.subscriber.startswith("edge")]) == 100
+    left = [member.announcement.subscriber for member in roster.members(now_s=1.0, gone_after_s=60.0)]
+    assert len([name for name in left if name.startswith("edge")]) == 100
 
 
 def test_the_number_of_error_queues_is_bounded() -> None:

@@ -30,7 +30,7 @@ from callboard.actors.publisher.fleet.lookback import Lookback
 from callboard.actors.publisher.fleet.roster import Roster
 from callboard.actors.publisher.intake.throttle_notice import AGAIN_S
 from callboard.errors import SchemaTooNew, Undecodable
-from callboard.messages.distribution.fleet_mail import FleetQuery, FleetView, Member
+from callboard.messages.distribution.fleet_mail import FleetQuery, FleetView
 from callboard.messages.distribution.topic_messages import (
     ArchivedMessage,
     DiscoveryMessage,
@@ -211,7 +211,7 @@ class Fleet:
             return
         name, holder = said.subscriber, self._holder(said.subscriber, record.offset)
         known = holder.last, len(holder.kept)
-        holder.hear(Heard.of(said, record.offset, record.time_ns, seen_ns=seen_ns, heard_s=self._heard_s(seen_ns, now)))
+        holder.hear(self._as_heard(said, record, record.offset, record.time_ns, seen_ns, now))
         if (holder.last, len(holder.kept)) != known:
             self._heard.put(name, holder, last=True)
         self._dropped.discard(name)
@@ -221,6 +221,12 @@ class Fleet:
         """The known holder of the name; after one was forgotten or dropped, only later announcements count."""
         first = max(self._first, self._forgotten.get(name, -1) + 1, offset if name in self._dropped else -1)
         return self._heard.get(name) or Holder(first)
+
+    def _as_heard(
+        self, said: DiscoveryMessage, record: Record, offset: int, time_ns: int, seen_ns: int, now: Moment
+    ) -> Heard:
+        nbytes = len(record.payload)
+        return Heard.of(said, offset, time_ns, seen_ns=seen_ns, heard_s=self._heard_s(seen_ns, now), nbytes=nbytes)
 
     def _heard_s(self, seen_ns: int, now: Moment) -> float:
         return self._clock.now_s - max(now.wall_ns - seen_ns, 0) / 1e9
@@ -235,7 +241,7 @@ class Fleet:
             return
         seen_ns, holder = believed_ns(time_ns, now.wall_ns), self._holder(said.subscriber, record.offset)
         known = holder.last, len(holder.kept)
-        heard = Heard.of(said, offset, time_ns, seen_ns=seen_ns, heard_s=self._heard_s(seen_ns, now))
+        heard = self._as_heard(said, record, offset, time_ns, seen_ns, now)
         holder.hear_older(heard, original.read_to if original else None)
         if (holder.last, len(holder.kept)) != known:
             self._heard.put(said.subscriber, holder, last=False)
@@ -282,17 +288,9 @@ class Fleet:
             yield note("subscriber.dropped", "warning", subscriber=dropped, bound=self._settings.max_members)
 
     def _view(self) -> FleetView:
-        members = [
-            Member(
-                announcement=heard.said,
-                liveness=heard.liveness(self._clock.now_s, self._settings.gone_after_s),
-                seen_ns=heard.seen_ns,
-            )
-            for heard in self._heard.by_name()
-        ]
         throttled = (said for said, heard_s in self._throttled.values() if self._clock.now_s - heard_s <= THROTTLED_S)
         return FleetView(
-            members=tuple(members),
+            members=self._heard.members(self._clock.now_s, self._settings.gone_after_s),
             unread=self._lookback.unread,
             dropped=len(self._dropped),
             throttled=tuple(sorted(throttled, key=lambda said: (said.publisher, said.since_ns))),

@@ -35,11 +35,12 @@ class Heard(Word):
     """An announcement that was heard.
 
     ``seen_ns`` is when the record was appended, for display. ``heard_s`` is when it was read, by our own lease clock,
-    for durations: the clocks of two hosts may differ.
+    for durations: the clocks of two hosts may differ. ``nbytes`` is the size of the message, where it counts.
     """
 
     seen_ns: int
     heard_s: float
+    nbytes: int = 0
 
     def liveness(self, now_s: float, gone_after_s: float) -> Liveness:
         """The subscriber's state at ``now_s`` of the same clock, if nothing else is heard."""

@@ -5,8 +5,7 @@ from collections.abc import Iterator
 
 from callboard.actors.core.lease import Holder
 from callboard.actors.publisher.fleet.liveness import Heard
-from callboard.messages import codec
-from callboard.messages.distribution.topic_messages import DiscoveryMessage
+from callboard.messages.distribution.fleet_mail import Member
 
 BYTES_MAX = 48 << 20
 """Bytes of all announcements: the fleet view crosses to the service in one frame, which has 64 MB at most. Ten
@@ -31,6 +30,7 @@ class Roster:
         self._most_bytes = most_bytes
         self._holders: OrderedDict[str, Holder[Heard]] = OrderedDict()
         self._weights: dict[str, int] = {}
+        self._members: dict[str, Member] = {}  # as last asked for
         self._bytes = 0
 
     def get(self, name: str) -> Holder[Heard] | None:
@@ -42,13 +42,14 @@ class Roster:
         self.pop(name)
         self._holders[name] = holder
         self._holders.move_to_end(name, last=last)
-        self._weights[name] = sum(_weight(word.said) for word in holder.kept)
+        self._weights[name] = sum(map(_weight, holder.kept))
         self._bytes += self._weights[name]
 
     def pop(self, name: str) -> None:
         """Forget this subscriber."""
         if self._holders.pop(name, None) is not None:
             self._bytes -= self._weights.pop(name)
+            self._members.pop(name, None)
 
     def lose(self, first: int) -> None:
         """What lies below ``first`` was not read; see ``Holder``."""
@@ -68,13 +69,20 @@ class Roster:
                 if self._bytes <= KEPT_PART * self._most_bytes:
                     break
 
-    def by_name(self) -> list[Heard]:
-        """All that are known, sorted."""
-        return [holder.last for _, holder in sorted(self._holders.items()) if holder.last is not None]
+    def members(self, now_s: float, gone_after_s: float) -> tuple[Member, ...]:
+        """All that are known, by name. Of a large fleet at rest nearly all are the same as the last time."""
+        for name, holder in self._holders.items():
+            if (heard := holder.last) is None:
+                self._members.pop(name, None)
+                continue
+            known, liveness = self._members.get(name), heard.liveness(now_s, gone_after_s)
+            if known is None or known.announcement is not heard.said or known.liveness is not liveness:
+                self._members[name] = Member(announcement=heard.said, liveness=liveness, seen_ns=heard.seen_ns)
+        return tuple(member for _, member in sorted(self._members.items()))
 
 
-def _weight(said: DiscoveryMessage) -> int:
+def _weight(heard: Heard) -> int:
     """Its bytes on the way to the service, plus the memory of its many small parts."""
-    its = said.configuration
+    said, its = heard.said, heard.said.configuration
     texts = len(its.follows) + len(its.include) + len(its.exclude) + len(said.left)
-    return len(codec.encode(said)) + TEXT_BYTES * texts + STATE_BYTES * len(said.states)
+    return heard.nbytes + TEXT_BYTES * texts + STATE_BYTES * len(said.states)

@@ -24,6 +24,7 @@ from callboard.actors.core.decision import (
 )
 from callboard.actors.core.effects import Append, FindBounds, ReadLog
 from callboard.actors.subscriber.reporting.lease_holder import LeaseHolder, News
+from callboard.actors.subscriber.reporting.pace import Pace
 from callboard.actors.subscriber.reporting.readiness import Readiness
 from callboard.actors.subscriber.roles import IMPORTER
 from callboard.actors.subscriber.settings import SubscriberSettings
@@ -43,8 +44,6 @@ from callboard.messages.event import Event
 from callboard.messages.headers import new_record
 from callboard.messages.record import NewRecord
 
-GAP_S = 1.0
-"""Least time between two announcements, in seconds."""
 AGAIN_S = 1.0
 GOODBYE_S = 3.0
 """How long the announcer waits at a stop for the importer's last report, once it imports nothing."""
@@ -53,7 +52,8 @@ READY = "ready"
 
 
 class Announcer:
-    """Appends the importer's reports, on change but at most once a second, and every ``announce_interval_s`` anyway.
+    """Appends the importer's reports, on change but at most once a second, and every ``announce_interval_s`` anyway; in
+    a large fleet less often, see ``Pace``.
 
     Its first announcement claims the subscriber's name, and each one is looked up on the log, see ``LeaseHolder``:
     only when it is found there with no other holder, the importer learns until when the name is ours; it
@@ -63,14 +63,15 @@ class Announcer:
         ReadyQuery (gateway).
     Sends: Admitted (importer), AgentProblem (gateway); Admitted and Ready, to the asker.
     Stores: announcements, and the importer's LogMessages, on the discovery topic.
-    Timers: "announce", ``announce_interval_s`` after the last one; "soon", up to 1 s after a change; "again", 1 s after
+    Timers: "announce", the pace's interval after the last one; "soon", up to its gap after a change; "again", 1 s after
         a failure; "ready", when readiness is checked next; "goodbye", 3 s.
     Gives up: when another live instance has the name, unless it stands by.
     """
 
     def __init__(self, settings: SubscriberSettings, rng: Random) -> None:
         self._settings = settings
-        self._lease = LeaseHolder(settings)
+        self._pace = Pace(settings.announce_interval_s, rng)
+        self._lease = LeaseHolder(settings, self._pace.fleet)
         self._readiness = Readiness(settings)
         self._report: DiscoveryMessage | None = None
         self._said: DiscoveryMessage | None = None  # the last report that was, or is being, announced
@@ -185,8 +186,10 @@ class Announcer:
     def _hear(self, announcement: DiscoveryMessage, now: Moment) -> Iterator[Effect]:
         if self._lease.refusal or announcement == self._report:
             return
+        if self._report is self._said:
+            self._pace.change(now.mono_s)
         self._report = announcement
-        wait_s = self._heard_s + GAP_S - now.mono_s
+        wait_s = self._pace.wait_s(self._heard_s, now.mono_s)
         if wait_s <= 0 or self._asked or announcement.state is State.STOPPED:
             yield from self._announce(now)
         else:
@@ -196,7 +199,8 @@ class Announcer:
         if self._report is None or self._claiming or self._lease.deciding or self._lease.watching:
             return
         self._said, self._began_s = self._report, now.mono_s
-        self._claim = self._lease.dressed(replace(self._report, time_ns=now.wall_ns))
+        interval_ms = int(self._pace.begin() * 1000)
+        self._claim = self._lease.dressed(replace(self._report, time_ns=now.wall_ns, announce_interval_ms=interval_ms))
         self._claiming = True
         yield Append(self._settings.topics.discovery, (self._record(self._claim, now),), owner="claim")
 
@@ -217,12 +221,12 @@ class Announcer:
             yield self._give_up()
             return
         assert self._claim is not None
-        yield After("announce", self._settings.announce_interval_s)
+        yield After("announce", self._pace.rest_s())
         yield from self._lease.announced(self._claim, offset, self._began_s)
 
     def _go_on(self) -> Iterator[Effect]:
         if self._report is not self._said:
-            yield After("soon", 0.0 if self._stopping or self._asked else GAP_S)
+            yield After("soon", 0.0 if self._stopping or self._asked else self._pace.gap_s)
 
     # The name.
 
@@ -237,7 +241,7 @@ class Announcer:
                     self._remember()
                 yield self._admit()
                 yield from self._go_on()
-                if now.mono_s - self._began_s >= self._settings.announce_interval_s:
+                if now.mono_s - self._began_s >= self._pace.interval_s:
                     yield from self._announce(now)  # the timer has expired while this one was decided
             case News.HELD:
                 yield from self._dismiss(now)

@@ -7,6 +7,7 @@ from callboard.actors.core.claims import INTERVALS, LEASE_S_MAX, NameHolder, Wor
 from callboard.actors.core.decision import Done, Effect, Failed, Input, Moment
 from callboard.actors.core.effects import FindBounds, LogRead, ReadLog, TopicBounds
 from callboard.actors.core.lease import NEVER, LeaseClock
+from callboard.actors.subscriber.reporting.fleet_size import FleetSize
 from callboard.actors.subscriber.settings import SubscriberSettings
 from callboard.backends.address import shown
 from callboard.errors import LogReplaced, OffsetOutOfRange
@@ -55,9 +56,10 @@ class LeaseHolder:
     shorter: its own may be long, or forged.
     """
 
-    def __init__(self, settings: SubscriberSettings) -> None:
+    def __init__(self, settings: SubscriberSettings, fleet: FleetSize | None = None) -> None:
         self._topic = settings.topics.discovery
         self._name = settings.name
+        self._fleet = fleet if fleet is not None else FleetSize()
         self._ttl_s = settings.claim_ttl_s
         self._stands_by = settings.standby
         self._takes_over = self._term = NEVER  # for the next announcement
@@ -158,6 +160,8 @@ class LeaseHolder:
         records = [record for record in read.records if self._position <= record.offset <= claim]
         own = [record for record in records if record.offset == claim]
         self._holder.fold(records[: len(records) - len(own)])
+        if self._settled_on == self._log_id:  # what is older may be of subscribers that have long gone
+            self._fleet.hear(record for record in records if record.offset > self._settled)
         if not own and read.records and read.next <= claim:
             self._position = read.next
             return None, [self._read()]
@@ -174,6 +178,7 @@ class LeaseHolder:
             self._holder.settle(self._term)
             self._settled, self._settled_on = claim, self._log_id
             self._until_s = self._began_s + word.duration_s
+            self._fleet.turn(now.mono_s, mine.announce_interval_s)
             return News.OURS, []
         self._log_id, self._mark = "", None  # the next one is decided by the whole topic
         self._takes_over = self._term = NEVER
