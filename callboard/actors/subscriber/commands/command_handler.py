@@ -117,9 +117,8 @@ class CommandHandler:
             return
         message = CommandReceived(log_id=log_id, offset=record.offset, command=command, time_ns=record.time_ns)
         at_site = command.subscriber != self._settings.name  # what this relay was not told is for its predecessor
-        if (at_site and (self._before is None or self._before.names_us(message))) or (
-            not at_site and (self._before is None or self._before.concerns_us(message))
-        ):
+        before = self._before
+        if before is None or (before.names_us(message) if at_site else before.concerns_us(message)):
             yield Send(IMPORTER, message)
 
     def _refuse(self, record: Record, log_id: str, reason: str, now: Moment) -> Iterator[Effect]:

@@ -73,9 +73,7 @@ class Batch:
         offsets, messages = zip(*self._packages, strict=True)
         traces = tuple(map(self._traces.__getitem__, offsets))
         records = tuple(self._records[offset] for offset in offsets if offset in self._records)
-        return ImportPackages(
-            messages, offsets, traces, attempt, self.ledger, self._settings.parallel, records=records
-        )
+        return ImportPackages(messages, offsets, traces, attempt, self.ledger, self._settings.parallel, records=records)
 
     def _leave_out(self, superseded: Mapping[int, int]) -> None:
         self._packages = [(offset, message) for offset, message in self._packages if offset not in superseded]

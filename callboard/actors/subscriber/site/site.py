@@ -32,7 +32,7 @@ class Site:
     def __init__(self, settings: SubscriberSettings, state: LedgerState) -> None:
         self._settings, self._state = settings, state
         self.report: SiteReport | None = None
-        """The last survey; None before the first one."""
+        """The last survey with news; None before the first one."""
         self._resting: set[str] = set()  # what waits for its timer, or is being done
         self._began_s = 0.0
         self._carried = ResultsCarried("", -1)
@@ -58,7 +58,8 @@ class Site:
             case Done(SurveySite(), SiteReport() as report):
                 if self.report is not None and self.report.problem:
                     yield note("site.answered", site=self._settings.site)
-                self.report = report
+                if self.report is None or report != replaced(self.report, time_ns=report.time_ns):
+                    self.report = report
                 yield After(SURVEY, max(SURVEY_S, SURVEY_REST * (now.mono_s - self._began_s)))
                 if report.offset != self._state.ledger.site_offset:
                     yield Change(lambda ledger: replace(ledger, site_offset=report.offset))
@@ -83,11 +84,11 @@ class Site:
             said,
             offset=offset,
             states=tuple(replaced(each, offset=offset) for each in said.states),
-            site=replaced(self.report or self._unknown, relayed=ledger.offset),
+            site=replaced(self.report or self._unknown, relayed=ledger.offset, place=self._settings.site),
         )
         return replaced(report, announcement=message)
 
     @property
     def _unknown(self) -> SiteReport:
         ledger = self._state.ledger
-        return SiteReport(log_id=ledger.site_log_id, place=self._settings.site, offset=ledger.site_offset)
+        return SiteReport(log_id=ledger.site_log_id, offset=ledger.site_offset)
