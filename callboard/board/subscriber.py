@@ -70,7 +70,7 @@ class Subscriber:
         self._settings = settings
         self._drain_s = drain_s
         self._expect = expect
-        self._run = run or (lambda its: board.agents.subscriber(its))
+        self._run = run or board.agents.subscriber
         self._agent: Agent | None = None
         self._starting = asyncio.Lock()
         self._watch: asyncio.Task[None] | None = None

@@ -4,7 +4,7 @@ import os
 import socket
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, TypedDict, Unpack
+from typing import Literal, TypedDict, Unpack
 
 from callboard.actors import subscriber
 from callboard.actors.core.agent import Agent, AgentSpec, World
@@ -20,15 +20,13 @@ from callboard.board.connect.opening import open_board_blobs, open_board_log, re
 from callboard.board.connect.settings import BoardSettings
 from callboard.board.connect.subscriber_options import DRAIN_S, subscriber_settings
 from callboard.board.context import BoardContext, new_id
+from callboard.board.method import HasContext
 from callboard.board.relay.site import SiteOnBoard, open_site
 from callboard.board.subscriber import Subscriber
 from callboard.content.importing.target import Target
 from callboard.door import relays
 from callboard.errors import ConfigError
 from callboard.version import __version__
-
-if TYPE_CHECKING:
-    from callboard.board.board import Callboard
 
 
 class RelayOptions(TypedDict, total=False):
@@ -58,7 +56,7 @@ class RelayOptions(TypedDict, total=False):
 
 
 def relay(
-    board: BoardContext, name: str, to: "Callboard", *, ledger: str | Path, **options: Unpack[RelayOptions]
+    board: BoardContext, name: str, to: HasContext, *, ledger: str | Path, **options: Unpack[RelayOptions]
 ) -> Subscriber:
     """A relay: a subscriber of this board that appends the packages to the log of another one; not yet started.
 
@@ -74,16 +72,12 @@ def relay(
     Raises:
         ConfigError: wrong options, or both boards have the same log.
     """
-    from callboard.board.board import Callboard
-
     given = relays.options(name, ledger, options)
-    if not isinstance(to, Callboard):
+    site = getattr(to, "context", None)
+    if not isinstance(site, BoardContext):
         raise ConfigError(f"a relay appends to another board, and `to` is {to!r:.80}; pass an open Callboard")
     place, host, its = given.pop("ledger"), socket.gethostname(), board.settings
-    site = to.context
-    if site is board or (
-        its.log == site.settings.log and its.base == site.settings.base and its.prefix == site.settings.prefix
-    ):
+    if _where(its) == _where(site.settings):
         raise ConfigError(f"relay {name!r} would append to the log that it reads, {shown(its.log)}; name another one")
     board.territory.add_target(place)
     site.territory.add_target(place)
@@ -94,6 +88,10 @@ def relay(
     )  # fmt: skip
     run = partial(_start, board, site)
     return Subscriber(board, settings, given.get("stop_drain_s", DRAIN_S), expect=given.get("expect", False), run=run)
+
+
+def _where(settings: BoardSettings) -> tuple[str, Path, str]:
+    return settings.log, settings.base, settings.prefix
 
 
 async def _start(board: BoardContext, site: BoardContext, settings: SubscriberSettings) -> Agent:

@@ -117,14 +117,12 @@ class CommandExecution:
         names = answers.name(command)
         if reason := distrust(message, self.settings, ledger):
             return Refused(reason)
-        if command.subscriber != self.settings.name:
-            return self._forward(message)
         if names not in COMMANDS:
             return Refused(f"{names or 'nothing'!r} is not a command that this version knows; upgrade the subscriber")
+        if command.subscriber != self.settings.name or command.verify is not None:
+            return self._verify(message) if command.subscriber == self.settings.name else self._forward(message)
         if (offset := answers.about(message)) is not None:
             return (yield from self._about_package(message, offset, now))
-        if command.verify is not None:
-            return self._verify(message)
         if command.retry is not None:
             return (yield from self._retry(HEAD, command, now))
         self.head.wake()

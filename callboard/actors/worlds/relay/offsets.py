@@ -19,7 +19,7 @@ class Relayed(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Offsets:
-    """The packages that ``relay`` appended to ``log`` from the package log ``source``. They are in the order of both."""
+    """The packages that ``relay`` appended to ``log`` from the package log ``source``, in the order of both."""
 
     log: Log
     topic: str
