@@ -81,7 +81,6 @@ class Demo:
                 await self._settled(centre)
                 carried = {site: sum(wire.carried for wire in its) for site, its in wires.items()}
                 return await self._outcome(centre, carried)
-                )
         except TimeoutError:
             raise NotAnswered(f"the sites do not have everything after {DEADLINE_S:g} s") from None
 
