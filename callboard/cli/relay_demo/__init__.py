@@ -54,7 +54,7 @@ def _servers() -> "Iterator[tuple[PostgresServer, S3Server]]":
 
 
 class Demo:
-    """The centre, on PostgreSQL and S3, and sites on SQLite. What a site reads of both passes through counting wires."""
+    """The centre, on PostgreSQL and S3, and sites on SQLite. What a site reads of both passes counting wires."""
 
     def __init__(
         self, folder: Path, postgres: "PostgresServer", s3: "S3Server", seed: int, tell: Callable[[str], None]
