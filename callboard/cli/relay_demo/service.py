@@ -3,16 +3,22 @@
 import asyncio
 import os
 import sys
+import time
 from collections.abc import Mapping
-from contextlib import AsyncExitStack
+from contextlib import AsyncExitStack, suppress
 from pathlib import Path
 
 from callboard.actors.runtime.actor_system.leash import die_with_parent
 from callboard.board.board import Callboard
 from callboard.cli.terminal.log_setup import configure_logging
+from callboard.errors import LogUnavailable
 
 EDGES = 10
 """Subscribers of a site."""
+
+
+AGAIN_S = 0.5
+"""After which a relay starts again that has found no server."""
 
 
 def site_log(site: str) -> str:
@@ -28,7 +34,10 @@ def tree_of(folder: Path, site: str, edge: int) -> Path:
 def serve_relay(folder: Path, site: str, log: str, blobs: str, environment: Mapping[str, str]) -> None:
     """Run the relay of the site until killed, at the latest with the demo."""
     _begin(folder, f"{site}-relay", environment)
-    asyncio.run(_serve_relay(folder, site, log, blobs))
+    while True:  # as a service manager would
+        with suppress(LogUnavailable):
+            asyncio.run(_serve_relay(folder, site, log, blobs))
+        time.sleep(AGAIN_S)
 
 
 def serve_edges(folder: Path, site: str) -> None:
