@@ -49,7 +49,7 @@ async def compared(source: Path, folder: Path, centre: Log, sites: dict[str, Log
         twice += sum(count - 1 for count in counts.values())
         astray += sorted(counts) != list(counts)
     trees = [tree_of(folder, site, edge) for site in sites for edge in range(1, EDGES + 1)]
-    different = tuple(f"{tree}: {found[0]}" for tree in trees if (found := differences(source, tree)))
+    different = tuple(f"{tree}: {its[0]}" for tree in trees if (its := differences(source, tree)))
     return Outcome(len(wanted), _length(records), lost, twice, astray, different)
 
 
