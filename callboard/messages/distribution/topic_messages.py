@@ -279,6 +279,11 @@ class DiscoveryMessage(Event):
     site: SiteReport | None = None
 
     @property
+    def own_offset(self) -> int:
+        """The last package that the subscriber itself has processed, also if it is a relay and speaks for a site."""
+        return self.site.relayed if self.site is not None else self.offset
+
+    @property
     def announce_interval_s(self) -> float:
         """The announcement interval in seconds, within plausible bounds."""
         return min(max(self.announce_interval_ms / 1000, 0.0), ANNOUNCE_S_MAX)

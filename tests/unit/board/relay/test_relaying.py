@@ -1,7 +1,7 @@
 """Relays between boards, on one event loop."""
 
 import asyncio
-from collections.abc import AsyncIterator, Coroutine, Sequence
+from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -11,6 +11,7 @@ import pytest
 from callboard import Callboard, ConfigError
 from callboard.board.subscriber import Subscriber
 from callboard.errors import NotAnswered, RepositoryUnavailable
+from callboard.messages.distribution.topic_messages import DiscoveryMessage
 from callboard.messages.headers import told_in
 from callboard.messages.record import Record
 from callboard.messages.relayed import origin_of
@@ -51,6 +52,24 @@ def relay(centre: Callboard, site: Callboard, name: str = "site", ledger: str = 
 async def packages(board: Callboard) -> list[Record]:
     topic = board.settings.topics.package
     return await board.log.read(topic, (await board.log.bounds(topic)).first)
+
+
+async def until(its: Subscriber, condition: Callable[[DiscoveryMessage], bool]) -> DiscoveryMessage:
+    """Its first report that meets the condition."""
+    while not condition(said := await its.report()):  # noqa: ASYNC110 - what it says is asked for
+        await asyncio.sleep(0.05)
+    return said
+
+
+def files(folder: Path, pattern: str) -> dict[Path, bytes]:
+    return {path: path.read_bytes() for path in folder.glob(pattern)}
+
+
+def set_back(folder: Path, pattern: str, before: dict[Path, bytes]) -> None:
+    for path in folder.glob(pattern):
+        path.unlink()
+    for path, content in before.items():
+        path.write_bytes(content)
 
 
 async def blobs(board: Callboard) -> set[str]:
@@ -100,15 +119,12 @@ def test_what_was_appended_before_a_crash_is_found_at_the_site(tmp_path: Path) -
             await centre.publisher("main").invalidate(["/0"])
             async with relay(centre, berlin, ledger="one") as its:
                 await its.caught_up()
-            before = {path: path.read_bytes() for path in tmp_path.glob("one.ledger*")}
+            before = files(tmp_path, "one.ledger*")
             for number in range(1, 4):
                 await centre.publisher("main").invalidate([f"/{number}"])
             async with relay(centre, berlin, ledger="one") as its:
                 await its.caught_up()
-            for path in tmp_path.glob("one.ledger*"):
-                path.unlink()
-            for path, content in before.items():
-                path.write_bytes(content)
+            set_back(tmp_path, "one.ledger*", before)
             await centre.publisher("main").invalidate(["/4"])
             async with relay(centre, berlin, ledger="one") as its:
                 await its.caught_up()
@@ -194,15 +210,14 @@ def test_the_centre_hears_of_a_site_what_all_of_it_has(tmp_path: Path) -> None:
             package = await centre.publisher("main").invalidate(["/1"])
             await its.caught_up()
             await quick.caught_up()
-            while (said := await its.report()).site is None or said.site.oldest_ns == 0:
-                await asyncio.sleep(0.05)
+            said = await until(its, lambda said: said.site is not None and said.site.oldest_ns > 0)
+            assert said.site is not None
             assert said.offset == package.offset - 1 == said.site.offset
             assert said.site.relayed == package.offset
             assert (said.site.subscribers, [each.name for each in said.site.worst]) == (2, ["slow"])
             assert said.site.worst[0].offset == package.offset - 1
             await berlin.resume("slow")
-            while (await its.report()).offset < package.offset:
-                await asyncio.sleep(0.05)
+            await until(its, lambda said: said.offset == package.offset)
 
     run(work())
 
@@ -213,7 +228,7 @@ def test_a_replaced_log_of_the_site_stops_the_relay_which_says_so(tmp_path: Path
             await centre.publisher("main").invalidate(["/0"])
             async with relay(centre, one, ledger="l") as its:
                 await its.caught_up()
-            with pytest.raises(RepositoryUnavailable, match="was replaced.*another ledger"):
+            with pytest.raises(RepositoryUnavailable, match=r"was replaced.*another ledger"):
                 await relay(centre, two, ledger="l").start()
             async with relay(centre, two, ledger="new") as its:
                 await its.caught_up()
