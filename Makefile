@@ -21,7 +21,7 @@ unexport PYTHONDONTWRITEBYTECODE # the tests start thousands of processes, each 
 .DELETE_ON_ERROR:
 .NOTPARALLEL: # every target uses the one .venv, and the tools use both cores by themselves
 .SUFFIXES:
-.PHONY: help demo pipeline-demo topology-demo jobs-demo console-demo bank-demo check test test-slow test-servers nightly behaviours endurance chaos kill-points soak conformance planted-bugs sim sim-planted fuzz api-fuzz api-schema lint bench bench-fleet bench-peers bench-spark plots figures docs gen check-gen dist sbom clean
+.PHONY: help demo pipeline-demo topology-demo jobs-demo console-demo relay-demo bank-demo check test test-slow test-servers nightly behaviours endurance chaos kill-points soak conformance planted-bugs sim sim-planted fuzz api-fuzz api-schema lint bench bench-fleet bench-peers bench-spark plots figures docs gen check-gen dist sbom clean
 
 help: ## List the targets; ARGS="..." is passed to the command behind a target.
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-13s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
@@ -40,6 +40,9 @@ jobs-demo: $(VENV)/.ready-test ## Take the digests of a tree by four workers, th
 
 console-demo: $(VENV)/.ready-test ## Play the demo with the console open on it; ARGS=--once looks at every page in Chromium, and ends.
 	@$(BIN)/python -m tests.browser.demo $(ARGS)
+
+relay-demo: $(VENV)/.ready-test ## Relay a tree to three sites of ten subscribers while relays and the server are killed; a minute.
+	@$(BIN)/callboard relay demo $(ARGS)
 
 bank-demo: $(VENV)/.ready-demo ## Move money by three services that are killed, and compare the sums; half a minute.
 	@$(BIN)/python examples/bank/transfers.py $(ARGS)

@@ -55,6 +55,7 @@ if TYPE_CHECKING:
     from callboard.board.read.events import BoardEvent
     from callboard.board.read.explaining import Explanation
     from callboard.board.read.publisher_log import LogLine
+    from callboard.board.relay.relaying import RelayOptions
     from callboard.board.subscriber import Subscriber
     from callboard.board.timers.timers import Timers, TimerState
     from callboard.board.topology.changes import ClusterChange
@@ -146,13 +147,13 @@ __all__ = [
     "NotImported", "NotSupported", "OffsetOutOfRange", "Outbox", "Package", "PackageCorrupt", "PackageError",
     "PackageRefused", "Page", "Progress", "Projected", "Provider", "Publisher", "PublisherStatus", "Publishing",
     "QueueOrder", "QueueSettings", "QueueState", "QueueView", "QueuedPackage", "Reacting", "RecordTooLarge",
-    "Remedy", "RemoteCluster", "RemoteInstance", "Repair", "Replayed", "RepositoryBusy", "RepositoryError",
-    "RepositoryOccupied", "RepositoryUnavailable", "RequestOptions", "RequestRefused", "Retention", "RetentionGate",
-    "RetryJob", "RootFilled", "RunningJob", "ScheduleState", "SchemaTooNew", "SigningKey", "Subscriber",
-    "SubscriberOptions", "SubscriberStatus", "SubscriberStuck", "SubscriberTaken", "TimerState", "Timers", "Token",
-    "TopicMissing", "Topology", "TopologyEvent", "TopologyEventKind", "TopologyView", "Trouble", "Undecodable",
-    "Verified", "ViewExplanation", "WellKnownProperty", "Worker", "WorkerState", "daily", "diff", "hourly",
-    "monthly", "weekly", "yearly",
+    "RelayOptions", "Remedy", "RemoteCluster", "RemoteInstance", "Repair", "Replayed", "RepositoryBusy",
+    "RepositoryError", "RepositoryOccupied", "RepositoryUnavailable", "RequestOptions", "RequestRefused", "Retention",
+    "RetentionGate", "RetryJob", "RootFilled", "RunningJob", "ScheduleState", "SchemaTooNew", "SigningKey",
+    "Subscriber", "SubscriberOptions", "SubscriberStatus", "SubscriberStuck", "SubscriberTaken", "TimerState",
+    "Timers", "Token", "TopicMissing", "Topology", "TopologyEvent", "TopologyEventKind", "TopologyView", "Trouble",
+    "Undecodable", "Verified", "ViewExplanation", "WellKnownProperty", "Worker", "WorkerState", "daily", "diff",
+    "hourly", "monthly", "weekly", "yearly",
 ]  # fmt: skip
 
 _MODULES = {
@@ -202,6 +203,7 @@ _MODULES = {
     "callboard.board.read.events": "BoardEvent",
     "callboard.board.read.explaining": "Explanation",
     "callboard.board.read.publisher_log": "LogLine",
+    "callboard.board.relay.relaying": "RelayOptions",
     "callboard.board.subscriber": "Subscriber",
     "callboard.board.timers.timers": "TimerState Timers",
     "callboard.board.topology.changes": "ClusterChange",

@@ -29,6 +29,7 @@ from callboard.board.method import method
 from callboard.board.publisher import Publisher
 from callboard.board.read import questions
 from callboard.board.read.queues import queues
+from callboard.board.relay import relaying
 from callboard.board.subscriber import Subscriber
 from callboard.door import boards, members, subscribers
 from callboard.door.rules import instance_of
@@ -235,6 +236,8 @@ class Callboard:
             given.get("stop_drain_s", DRAIN_S),
             expect=given.get("expect", False),
         )  # fmt: skip
+
+    relay = method(relaying.relay)
 
     def member(self, **options: Unpack[MemberOptions]) -> "Member":
         """This process as a member of the cluster on this log; not yet started. Raises ``ConfigError``."""

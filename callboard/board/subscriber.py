@@ -1,6 +1,7 @@
 """A subscriber, as the embedding service sees it."""
 
 import asyncio
+from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from dataclasses import replace
 from types import TracebackType
@@ -37,6 +38,9 @@ FOREVER_S = 1e9
 """Seconds, for a question without a deadline: it ends with the agent at the latest."""
 
 
+Run = Callable[[SubscriberSettings], Awaitable[Agent]]
+"""Starts the agent of a subscriber with these settings."""
+
 STATUSES = {
     "given_up": "was given up",
     "held": "is held",
@@ -53,13 +57,20 @@ class Subscriber:
     """
 
     def __init__(
-        self, board: BoardContext, settings: SubscriberSettings, drain_s: float = DRAIN_S, *, expect: bool = False
+        self,
+        board: BoardContext,
+        settings: SubscriberSettings,
+        drain_s: float = DRAIN_S,
+        *,
+        expect: bool = False,
+        run: Run | None = None,
     ) -> None:
         self.name = settings.name
         self._board = board
         self._settings = settings
         self._drain_s = drain_s
         self._expect = expect
+        self._run = run or board.agents.subscriber
         self._agent: Agent | None = None
         self._starting = asyncio.Lock()
         self._watch: asyncio.Task[None] | None = None
@@ -90,9 +101,7 @@ class Subscriber:
                 self._agent = None  # the board was closed, and may have been reopened
             if self._agent is None:
                 await self._check_names()
-                agent = self._agent = self._latest = await self._board.agents.subscriber(
-                    replace(self._settings, ready_reason=self._ready)
-                )
+                agent = self._agent = self._latest = await self._run(replace(self._settings, ready_reason=self._ready))
                 self._watch = asyncio.create_task(self._watch_readiness(agent))
                 self._watch.add_done_callback(lambda ended: ended.cancelled() or ended.exception())  # for a waiter
                 try:

@@ -21,17 +21,20 @@ COMMANDS: dict[str, Entry | Group] = {
         board=False),
     "init": Entry("init:init",
         "Write callboard.toml with every setting explained, unless it exists, and create the log.", changes=True),
-    "run": group("Run a subscriber, a publisher, a worker or a relay until it is stopped.", {
+    "run": group("Run a subscriber, a publisher, a relay, a worker or an outbox until it is stopped.", {
         "subscriber": Entry("run.subscriber:subscriber",
             "Run a subscriber: import every package into its repository until Ctrl-C or SIGTERM.", changes=True),
         "publisher": Entry("run.publisher:publisher",
             "Run a publisher: keep its views warm, apply the retention, and ship requests or changed files.",
             changes=True),
+        "relay": Entry("run.relay:relay",
+            "Run a relay: append every package to the log of another site, and speak for the subscribers there.",
+            changes=True),
         "worker": Entry("run.worker:worker",
             "Run a worker: run jobs as a member of the cluster until Ctrl-C or SIGTERM, then let those that run end.",
             changes=True),
         "outbox": Entry("run.outbox:outbox",
-            "Run a relay: add jobs from the outbox of a database to the log until Ctrl-C or SIGTERM.", changes=True),
+            "Run an outbox: add jobs from the outbox of a database to the log until Ctrl-C or SIGTERM.", changes=True),
     }),
     "outbox": group("Show or create the outbox: jobs that were added within transactions of a database.", {
         "status": Entry("outbox:status",
@@ -221,6 +224,11 @@ COMMANDS: dict[str, Entry | Group] = {
         "configure": Entry("topology.command:configure",
             "Change settings of the cluster: lease, deadlines, budget of evictions.", changes=True),
     }, default="show"),
+    "relay": group("Show relays at work.", {
+        "demo": Entry("relay_demo:demo",
+            "Relay a tree to three sites of ten subscribers while relays and the server are killed; compare all.",
+            board=False),
+    }),
     "console": group("Serve pages and an HTTP API that show the board; or add users for it.", {
         "serve": Entry("console.serve:serve",
             "Serve pages and an HTTP API that show the board, until Ctrl-C or SIGTERM; runs without a name."),

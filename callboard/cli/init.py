@@ -29,6 +29,10 @@ TAIL = """
 # [subscribers.edge-1]
 # into = "./out"
 
+# A relay to the log of a site, for `callboard run relay`:
+# [relays.berlin]
+# to = "sqlite:///./berlin.db"
+
 # Where the folders of a publisher go at subscribers; `callboard publish DIR --at /PREFIX` adds a line.
 # [publishers.main.sources]
 # "./site" = "/site"
@@ -94,7 +98,7 @@ def _lines(section: str, model: type[BaseModel], chosen: dict[str, str]) -> Iter
     for name, field in model.model_fields.items():
         if isinstance(field.default, BaseModel):
             yield from _lines(name, type(field.default), {})
-        elif name not in ("subscribers", "publishers"):
+        elif name not in ("subscribers", "publishers", "relays"):
             default = field.default if field.default is not None else (field.examples or [0])[0]
             mark = "" if name in chosen else "# "
             yield f"# {field.description}\n{mark}{name} = {json.dumps(_plain(chosen.get(name, default)))}"

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
         LoggingSection,
         MemberSection,
         PublisherSection,
+        RelaySection,
         RetentionSection,
         SubscriberSection,
     )
@@ -46,6 +47,7 @@ __all__ = [
     "LoggingSection",
     "MemberSection",
     "PublisherSection",
+    "RelaySection",
     "RetentionSection",
     "SubscriberSection",
     "Value",
@@ -97,7 +99,7 @@ class Loaded:
             key, value = (*above, name), getattr(section, name)
             if isinstance(value, BaseModel):
                 yield from self._origins(key, value)
-            elif name in ("subscribers", "publishers"):
+            elif name in ("subscribers", "publishers", "relays"):
                 for named, own in value.items():
                     yield from (each for each in self._origins((*key, named), own) if each.key in self.given)
             elif key[:1] == ("publishers",):

@@ -1,5 +1,6 @@
 """The settings: their names, what they mean, their defaults and bounds."""
 
+from collections.abc import Iterable
 from typing import Annotated, Any, Literal, Self
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, model_validator
@@ -217,6 +218,32 @@ class SubscriberSection(Section):
         return self
 
 
+class RelaySection(Section):
+    """A relay, ``[relays.NAME]``: appends the packages of this log to another one, and speaks for its subscribers."""
+
+    to: str = Field(
+        default="", repr=False, description="the log of the site: sqlite:///FOLDER, postgresql:// or kafka://"
+    )
+    to_blobs: str = Field(default="", repr=False, description="its blob store; default: in the folder of a SQLite log")
+    ledger: str = Field(
+        default="",
+        repr=False,
+        description="where its position is kept: sqlite:FILE or postgresql://...; default: sqlite:relay-NAME.db",
+    )
+    follows: Names = Field(default=(), description="relay the packages of these publishers only; default: all")
+    expect: bool = Field(default=False, description="accept unknown publishers in follows")
+    include: Patterns = Field(default=(), description="relay only packages that touch these paths: patterns")
+    exclude: Patterns = Field(default=(), description="not those that touch only these paths: patterns")
+    editable: bool = Field(default=False, description="allow skipping packages, so that the site may differ")
+    skip_commands: Offsets = Field(default=(), description="offsets of unreadable commands to skip")
+    start: Start = Field(default="earliest", description="a new relay starts at: earliest, latest, or an offset")
+    on_gap: OnGap = Field(
+        default="fail", description="if the next package was trimmed: fail (and wait), or continue at the earliest"
+    )
+    parallel: int = Field(default=4, ge=1, le=PARALLEL_MAX, description="blobs copied in parallel")
+    standby: bool = Field(default=False, description="wait while another process holds the name or the ledger")
+
+
 class RetentionSection(Section):
     """What `run publisher` and `log trim` remove, packages included; every board removes more by itself."""
 
@@ -370,6 +397,7 @@ class Config(Section):
     subscriber: SubscriberSection = SubscriberSection()
     subscribers: dict[str, SubscriberSection] = {}
     publishers: dict[str, SourcesSection] = {}
+    relays: dict[str, RelaySection] = {}
     retention: RetentionSection = RetentionSection()
     janitor: JanitorSection = JanitorSection()
     member: MemberSection = MemberSection()
@@ -384,10 +412,19 @@ class Config(Section):
         Raises:
             ConfigError: there is a section whose name differs only in case, or in ``-`` and ``_``.
         """
-        for other in self.subscribers:
-            if other != name and _alike(other) == _alike(name):
-                raise ConfigError(
-                    f"the configuration has settings of subscriber {other!r}, and this is {name!r}; give both the same "
-                    "name (one in a variable is always in small letters)"
-                )
+        _demand_same("subscriber", name, self.subscribers)
         return self.subscribers.get(name, self.subscriber)
+
+    def for_relay(self, name: str) -> RelaySection:
+        """The settings of one relay. Raises as ``for_subscriber``."""
+        _demand_same("relay", name, self.relays)
+        return self.relays.get(name, RelaySection())
+
+
+def _demand_same(what: str, name: str, known: Iterable[str]) -> None:
+    for other in known:
+        if other != name and _alike(other) == _alike(name):
+            raise ConfigError(
+                f"the configuration has settings of {what} {other!r}, and this is {name!r}; give both the same name "
+                "(one in a variable is always in small letters)"
+            )

@@ -8,7 +8,7 @@ from pydantic_core import ErrorDetails
 
 from callboard.backends.address import HIDDEN, is_shown_in_full
 from callboard.backends.echo import masked, quoted
-from callboard.config.model import Config, SourcesSection
+from callboard.config.model import Config, RelaySection, SourcesSection
 from callboard.config.sources import Key, Value, names_keys
 from callboard.door.names import suggestion
 
@@ -44,6 +44,8 @@ def known_keys(section: Key) -> tuple[str, ...]:
             return known_keys(("subscriber",))  # any name is valid here
         if name == "publishers":
             return tuple(SourcesSection.model_fields)
+        if name == "relays":
+            return tuple(RelaySection.model_fields)
         field = model.model_fields.get(name)
         if field is None or not isinstance(field.annotation, type) or not issubclass(field.annotation, BaseModel):
             return ()

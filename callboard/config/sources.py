@@ -110,9 +110,15 @@ def anchored(value: Value, base: Path) -> Value:
     if not isinstance(value.value, str) or not value.value:
         return value
     match value.key:
-        case ("log",):
+        case ("log",) | ("relays", _, "to"):
             return value._replace(value=_anchored_url(value.value, base))
-        case ("blobs",) | ("archive", "place") | ("subscriber", "into") | ("subscribers", _, "into"):
+        case (
+            ("blobs",)
+            | ("archive", "place")
+            | ("subscriber", "into")
+            | ("subscribers", _, "into")
+            | ("relays", _, "to_blobs" | "ledger")
+        ):
             return value._replace(value=_anchored_place(value.value, base))
         case key if key in FILES:
             return value if is_mistaken(value.value) else value._replace(value=str(base / value.value))

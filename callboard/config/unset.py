@@ -32,7 +32,7 @@ SECTIONS: Mapping[str, Mapping[str, Any]] = {
 
 TOP: Mapping[str, Any] = {
     "blobs": "", "job_context": (), "prefix": "callboard", "signing_key": "", "trusted_keys": (), "runtime": "embedded",
-    "subscribers": {},
+    "subscribers": {}, "relays": {},
 }  # fmt: skip
 
 

@@ -1,4 +1,4 @@
-"""Checks the options of a subscriber."""
+"""Checks the options of a subscriber, and of a relay, which is one."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -120,3 +120,26 @@ def options(given: Any, into: Any, said: Mapping[str, Any]) -> dict[str, Any]:
     if taken.get("golden") == given:
         raise ConfigError(f"subscriber {given!r} cannot wait for its own verdicts; set golden to another one, or none")
     return taken
+
+
+RELAYED = (
+    "follows", "expect", "include", "exclude", "editable", "max_retries", "parallel", "start", "on_gap",
+    "on_undecodable", "skip_commands", "retry", "announce_interval_s", "claim_ttl_s", "outbox_max", "standby",
+    "stop_drain_s",
+)  # fmt: skip
+"""The options that are those of a subscriber. A relay has no content, so neither hooks nor a quarantine."""
+
+RELAY_OPTIONS: dict[str, Rule] = {
+    **{option: OPTIONS[option] for option in RELAYED},
+    "on_give_up": choice("skip", "block"),
+}
+"""See ``RelayOptions``."""
+
+
+def relay_options(given: Any, ledger: Any, said: Mapping[str, Any]) -> dict[str, Any]:
+    """The relay's ``name``, the place of its ``ledger``, and its options, checked and normalised.
+
+    Raises ``ConfigError``, and ``TypeError`` for an unknown option.
+    """
+    rules: dict[str, Rule] = {"name": name, "ledger": place}
+    return checked(ConfigError, rules, {"name": given, "ledger": ledger}) | checked(ConfigError, RELAY_OPTIONS, said)

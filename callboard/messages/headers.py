@@ -70,7 +70,8 @@ class RecordHeaders:
     ``type`` is the message's name, ``id`` is unique to the record and ``cause`` is the id of the record or
     request that led to it. ``time_ns`` is by the producer's clock, since the epoch. ``traceparent`` is as
     the W3C defines it. ``publisher``, ``kind`` (the name of a package's ``Kind`` or a status's ``Status``) and
-    ``recipients`` (see ``addressed``) let a reader skip irrelevant records without decoding them.
+    ``recipients`` (see ``addressed``) let a reader skip irrelevant records without decoding them. ``relay`` and
+    ``path`` are those of a relayed package, see ``relayed.py``.
     """
 
     type: str
@@ -83,6 +84,8 @@ class RecordHeaders:
     publisher: str = ""
     kind: str = ""
     recipients: str = ""
+    relay: str = ""
+    path: str = ""
 
     def to_pairs(self) -> Headers:
         """The headers as name and value pairs, without invalid values; an invalid ``id`` is replaced by its digest."""
@@ -110,6 +113,8 @@ class RecordHeaders:
             publisher=texts.get("publisher", ""),
             kind=texts.get("kind", ""),
             recipients=texts.get("recipients", ""),
+            relay=texts.get("relay", ""),
+            path=texts.get("path", ""),
         )
 
 

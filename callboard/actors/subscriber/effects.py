@@ -4,7 +4,8 @@ from dataclasses import dataclass, field
 
 from callboard.actors.core.decision import Perform
 from callboard.messages.distribution.ledger import HookDue, Ledger
-from callboard.messages.distribution.topic_messages import PackageMessage
+from callboard.messages.distribution.topic_messages import CommandMessage, PackageMessage
+from callboard.messages.record import Record
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +49,8 @@ class ImportPackages(Perform):
 
     ``attempt`` comes first, so that a package that kills its importer is counted, too. Up to ``parallel``
     packages are fetched at the same time. ``traces`` has the header ``traceparent`` of each. The ``permit`` is checked
-    last, just before the commit: if it is over, nothing is imported, and the error is ``NameLapsed``.
+    last, just before the commit: if it is over, nothing is imported, and the error is ``NameLapsed``. A relay appends
+    the ``records`` to the log of its site instead.
     """
 
     packages: tuple[PackageMessage, ...]
@@ -58,6 +60,7 @@ class ImportPackages(Perform):
     ledger: Ledger
     parallel: int = 1
     permit: Permit = field(default_factory=Permit, compare=False)
+    records: tuple[Record, ...] = field(default=(), compare=False, repr=False)
 
     @property
     def offset(self) -> int:
@@ -75,3 +78,41 @@ class RunHook(Perform):
     """Result None: the post-import hook was called for this package; ``due.attempts`` is the number of the call."""
 
     due: HookDue
+
+
+@dataclass(frozen=True, slots=True)
+class SurveySite(Perform):
+    """Result ``SiteReport``: how far the subscribers of the relay's site are, once the relay has processed everything
+    up to ``position`` of the package log ``log_id``.
+    """
+
+    log_id: str
+    position: int
+
+
+@dataclass(frozen=True, slots=True)
+class ForwardCommand(Perform):
+    """Result str: the command, received at ``offset``, was appended to the log of the relay's site, for the subscriber
+    named after the site's name; or why that cannot be. Appended again, it takes effect once.
+    """
+
+    command: CommandMessage
+    offset: int
+
+
+@dataclass(frozen=True, slots=True)
+class CarryResults(Perform):
+    """Result ``ResultsCarried``: from ``start`` on, the results of forwarded commands were appended here, too. Without
+    a start, or on another log, begins with the newest ones. Waits for a record at the end.
+    """
+
+    log_id: str = ""
+    start: int = -1
+
+
+@dataclass(frozen=True, slots=True)
+class ResultsCarried:
+    """Where to read on the site's status topic, whose identity is ``log_id``."""
+
+    log_id: str
+    next: int

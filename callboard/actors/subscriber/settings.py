@@ -8,6 +8,7 @@ from callboard.actors.core.hooks import HookSettings
 from callboard.actors.core.shortening_limits import ShorteningLimits
 from callboard.backends.address import shown
 from callboard.content.importing.target import OnOccupied
+from callboard.messages.relayed import SEPARATOR
 from callboard.messages.topics import Topics
 
 NO_RESEED = (
@@ -35,6 +36,9 @@ class SubscriberSettings:
     With ``golden``, the name of another subscriber, a package waits for that one's verdict on it. ``signed`` says that
     only signed records count on the log. ``skip_commands`` are offsets of the command topic to skip unread.
 
+    With ``site``, the place of another log, it is a relay: it appends packages there, and speaks for the subscribers of
+    that log, which are addressed by its name and theirs, as ``NAME/EDGE``.
+
     With ``standby`` it waits for its name, or its repository, while another one has it. ``place`` differs between two
     copies of one repository. The limits of readiness are explained in ``Readiness``; ``ready_reason`` is set when it
     starts again in a service that has found it ready.
@@ -53,6 +57,7 @@ class SubscriberSettings:
     on_undecodable: Literal["block", "dead_letter"] = "block"
     on_give_up: Literal["skip", "quarantine", "block"] = "skip"
     golden: str = ""
+    site: str = ""
     signed: bool = False
     skip_commands: tuple[int, ...] = ()
     retry: Backoff = field(default_factory=lambda: Backoff(first_s=1.0, max_s=300.0))
@@ -93,6 +98,10 @@ class SubscriberSettings:
     def shown_repository(self) -> str:
         """The repository in a form that may be published: announcements stay on the log, for all to read."""
         return shown(self.repository)
+
+    def speaks_for(self, subscriber: str) -> bool:
+        """Whether this is the subscriber of that name, or its relay."""
+        return subscriber == self.name or (bool(self.site) and subscriber.startswith(self.name + SEPARATOR))
 
     def follows_publisher(self, publisher: str) -> bool:
         """Whether packages of this publisher are imported."""

@@ -74,6 +74,11 @@ class Agents:
         """Running agents, and those that have ended since the last start."""
 
     @property
+    def embedded(self) -> bool:
+        """Whether actors run on this event loop, and share what the board has open."""
+        return self._runtime == "embedded"
+
+    @property
     def publishers(self) -> list[str]:
         """The names of the publishers with an agent."""
         return [name for name in self._publishers if name != VIEWER]

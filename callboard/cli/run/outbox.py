@@ -12,7 +12,7 @@ from callboard.config import Loaded
 
 
 def outbox(options: BoardOptions, database: Database = None, create: Create = False) -> None:
-    """Run a relay: add jobs from the outbox of a database to the log until Ctrl-C or SIGTERM."""
+    """Run an outbox: add jobs from the outbox of a database to the log until Ctrl-C or SIGTERM."""
     asyncio.run(_run(options, located(options, database), create=create))
 
 

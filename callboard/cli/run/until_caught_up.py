@@ -37,17 +37,17 @@ async def until_caught_up(board: Callboard, edge: Subscriber, max_retries: int) 
         except (NotAnswered, LogUnavailable):
             said = await edge.report()
             now_s = time.monotonic()
-            if at != (said.state.name, said.offset):
-                at, since_s = (said.state.name, said.offset), now_s
+            if at != (said.state.name, said.own_offset):
+                at, since_s = (said.state.name, said.own_offset), now_s
             still_s = now_s - since_s
             staged = said.state is State.STAGED and still_s >= STILL_S
             if hopeless(said, still_s, max_retries) or (staged and (await _judged(board, said)).needs):
-                where = f"{edge.name} is {said.state.name.lower()} after offset {said.offset}"
+                where = f"{edge.name} is {said.state.name.lower()} after offset {said.own_offset}"
                 raise SubscriberStuck(f"{where}: {why((await _judged(board, said)).troubles)}") from None
         else:
             said = await edge.report()
-            imported = count(said.imported, "package")
-            show(f"{edge.name} is caught up, at offset {said.offset}; it imported {imported} so far")
+            packages, did = count(said.imported, "package"), "relayed" if said.site else "imported"
+            show(f"{edge.name} is caught up, at offset {said.own_offset}; it {did} {packages} so far")
             return
 
 

@@ -74,6 +74,11 @@ def _is_spared(entry: Entry, patterns: PathPatterns) -> bool:
     return entry.kind is not EntryKind.FOLDER or not patterns.leads(entry.path)
 
 
+def concerns(message: PackageMessage, patterns: PathPatterns) -> bool:
+    """Whether the package may change a path that the patterns admit; one without paths concerns everyone."""
+    return not message.paths or any(patterns.admits(path) or patterns.leads(path) for path in message.paths)
+
+
 def patterns_of(configuration: SubscriberConfiguration) -> PathPatterns:
     """The patterns that the subscriber announces."""
     return PathPatterns(configuration.include, configuration.exclude)

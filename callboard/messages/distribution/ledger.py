@@ -97,7 +97,9 @@ class Ledger(Event):
     of the package to import even without the golden subscriber's verdict. Packages up to ``apart_until`` are
     imported one at a time, because importing them as a batch failed or never finished. ``given_up`` are the latest
     packages given up and not dismissed, ``failed_hooks`` the latest such hooks. ``void_commands`` are in force for
-    another repository of this name, not here.
+    another repository of this name, not here. A relay's ledger also has the package log of its site, up to where that
+    was searched for relayed packages (``site_next``), the last one found, by its offset on the log that the relay
+    reads, and the last package that the whole site has processed (``site_offset``).
     """
 
     instance: str
@@ -132,3 +134,7 @@ class Ledger(Event):
     failed_hooks: tuple[HookDue, ...] = ()
     command_time_ns: int = 0
     void_commands: tuple[CommandMessage, ...] = ()
+    site_log_id: str = ""
+    site_next: int = -1
+    site_relayed: int = -1
+    site_offset: int = -1

@@ -158,6 +158,59 @@ class Histogram(Event):
         return Histogram(counts=tuple(counts), sum_us=min(self.sum_us + round(seconds * 1e6), SUM_MAX))
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SiteSubscriber(Event):
+    """A subscriber of a site, as its relay tells of it. Offsets are of the log that the relay reads.
+
+    ``name`` begins with the names of further relays before it, as ``site/edge-7``. ``state`` is its liveness if it is
+    not live. ``packages`` is the size of its queue, -1 if not known, and ``oldest_ns`` when the first was appended.
+    """
+
+    name: str
+    state: str
+    reason: str = ""
+    offset: int = -1
+    packages: int = -1
+    oldest_ns: int = 0
+    attempts: int = 0
+    errors: int = 0
+    needs: bool = False
+    editable: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StateCount(Event):
+    """How many subscribers are in a state."""
+
+    state: str
+    subscribers: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SiteReport(Event):
+    """What a relay tells of the subscribers of its site. Offsets are of the log that the relay reads.
+
+    ``logs`` are the ids of all package logs at and behind the site. ``relayed`` is the last package that the relay has
+    processed, ``offset`` the last one that all subscribers have that others wait for; the first one after it was
+    appended at ``oldest_ns``, 0 if nothing is lacking. ``subscribers``, ``counts``, ``needs`` and ``errors`` include
+    those behind further relays. ``worst`` are the few that need an operator or are furthest behind.
+    """
+
+    log_id: str
+    place: str = ""
+    logs: tuple[str, ...] = ()
+    relayed: int = -1
+    offset: int = -1
+    oldest_ns: int = 0
+    subscribers: int = 0
+    counts: tuple[StateCount, ...] = ()
+    needs: int = 0
+    errors: int = 0
+    worst: tuple[SiteSubscriber, ...] = ()
+    time_ns: int = 0
+    problem: str = ""
+
+
 ANNOUNCE_S_MAX = 300.0
 """The longest interval between announcements. With a longer one, a dead subscriber would count as live for a quarter of
 an hour, so a longer claim is not believed."""
@@ -181,6 +234,7 @@ class DiscoveryMessage(Event):
     the offset of the former holder's last announcement, watched for a whole lease, or -1 if the name was free.
     ``term`` is the offset of the announcement that won the name, -1 until the subscriber knows that it has won.
     ``package_version`` is the newest version of the package format that it reads.
+    A relay is a subscriber with a ``site``; its ``offset`` is the last package that the whole site has processed.
     """
 
     subscriber_instance: str
@@ -225,6 +279,12 @@ class DiscoveryMessage(Event):
     takes_over: int = -1
     term: int = -1
     package_version: int = 1
+    site: SiteReport | None = None
+
+    @property
+    def own_offset(self) -> int:
+        """The last package that the subscriber itself has processed, also if it is a relay and speaks for a site."""
+        return self.site.relayed if self.site is not None else self.offset
 
     @property
     def announce_interval_s(self) -> float:

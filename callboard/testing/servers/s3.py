@@ -64,6 +64,15 @@ class S3Server:
             "AWS_SHARED_CREDENTIALS_FILE": os.devnull,
         }
 
+    @property
+    def port(self) -> int:
+        """Where it listens."""
+        return int(self.endpoint_url.rpartition(":")[2])
+
+    def through(self, port: int) -> "S3Server":
+        """The same server, by another port of this host."""
+        return S3Server(f"http://127.0.0.1:{port}")
+
     def url(self, bucket: str, prefix: str = "") -> str:
         """The URL of a blob store on this server."""
         return f"s3://{bucket}/{prefix}?endpoint_url={quote(self.endpoint_url)}"

@@ -55,7 +55,7 @@ def test_help_is_plain_text_and_complete(capsys):
 
 
 OWN_BOARD = {("demo",), ("chaos",), ("simulate",), ("pipeline", "demo"), ("topology", "demo"),
-             ("jobs", "demo")}
+             ("jobs", "demo"), ("relay", "demo")}
 """They make a board of their own, and so need no configuration."""
 
 

@@ -199,6 +199,6 @@ def test_the_file_that_init_writes_shows_every_default(tmp_path):
     lines = (line.removeprefix("# ") for line in text.splitlines() if " = " in line or line.startswith(("[", "# [")))
     without_default = ("max_package_mb", "older_than_days", "above_mb", "gate_gone_days")
     settings = "\n".join(line for line in lines if not line.startswith(without_default))
-    found = loaded(tmp_path, settings).config.model_dump(exclude={"subscribers", "publishers"})
+    found = loaded(tmp_path, settings).config.model_dump(exclude={"subscribers", "publishers", "relays"})
     default = load(None, {}, [Value(("log",), "sqlite:///./x.db", "--log")], cwd=tmp_path / "elsewhere").config
-    assert found == default.model_dump(exclude={"subscribers", "publishers"}) | {"log": f"sqlite:///{tmp_path}/x.db"}
+    assert found == default.model_dump(exclude={"subscribers", "publishers", "relays"}) | {"log": f"sqlite:///{tmp_path}/x.db"}

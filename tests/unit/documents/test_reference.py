@@ -28,7 +28,7 @@ def settings(model: type[BaseModel], *section: str) -> Iterator[str]:
     for name, field in model.model_fields.items():
         if isinstance(field.default, BaseModel):
             yield from settings(type(field.default), *section, name)
-        elif name not in ("subscribers", "publishers"):
+        elif name not in ("subscribers", "publishers", "relays"):
             default = list(field.default) if isinstance(field.default, tuple) else field.default
             shown = "none" if default is None else f"`{json.dumps(default)}`"
             yield f"| `{'.'.join((*section, name))}` | {shown} | {field.description} |"

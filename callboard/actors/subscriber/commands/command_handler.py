@@ -19,7 +19,7 @@ from callboard.messages.distribution.mailbox import (
     CommandsWanted,
 )
 from callboard.messages.distribution.topic_messages import CommandMessage
-from callboard.messages.headers import addressed, open_record
+from callboard.messages.headers import open_record
 from callboard.messages.record import Record
 from callboard.messages.untrusted import distrust_of
 
@@ -85,7 +85,8 @@ class CommandHandler:
                 if isinstance(found, CommandPassedOver):
                     yield Send(IMPORTER, found)
                     continue
-                if not addressed(found.header("recipients"), self._settings.name):
+                recipients = found.header("recipients")
+                if recipients and not any(map(self._settings.speaks_for, recipients.split("\n"))):
                     continue
                 heard.hear(found)
                 try:
@@ -112,10 +113,13 @@ class CommandHandler:
             yield from self._refuse(record, log_id, reason, now)
             return
         command = open_record(record, CommandMessage)
-        if command.subscriber == self._settings.name:
-            message = CommandReceived(log_id=log_id, offset=record.offset, command=command, time_ns=record.time_ns)
-            if self._before is None or self._before.concerns_us(message):
-                yield Send(IMPORTER, message)
+        if not self._settings.speaks_for(command.subscriber):
+            return
+        message = CommandReceived(log_id=log_id, offset=record.offset, command=command, time_ns=record.time_ns)
+        at_site = command.subscriber != self._settings.name  # what this relay was not told is for its predecessor
+        before = self._before
+        if before is None or (before.names_us(message) if at_site else before.concerns_us(message)):
+            yield Send(IMPORTER, message)
 
     def _refuse(self, record: Record, log_id: str, reason: str, now: Moment) -> Iterator[Effect]:
         """Have the importer answer an untrusted command if its sender may be waiting. Only its id is used."""

@@ -9,7 +9,7 @@ from callboard.actors.subscriber.commands.acceptance import distrust, is_known
 from callboard.actors.subscriber.commands.answers import HEAD
 from callboard.actors.subscriber.commands.inbox import CommandInbox
 from callboard.actors.subscriber.commands.recorded import Accepted, Refused
-from callboard.actors.subscriber.effects import SurveyRepository
+from callboard.actors.subscriber.effects import ForwardCommand, SurveyRepository
 from callboard.actors.subscriber.importing.next_package import NextPackage
 from callboard.actors.subscriber.ledger.ledger_state import Decided, LedgerState, Write
 from callboard.actors.subscriber.quarantine import quarantine
@@ -37,20 +37,25 @@ class CommandExecution:
     head: NextPackage
     held: HeldRetry
     given_up: GivenUpRetry
+    rests: bool = False
+    """Whether a command could not be forwarded, and is tried again later."""
     _surveyed: tuple[int, Survey | CallboardError] | None = None
+    _forwarded: tuple[int, str] | None = None
 
     def carry_out(self, now: Moment) -> Iterator[Decided]:
         """Carry out as many commands as possible."""
         yield from self._complete_clears(now)
         waiting = self.inbox.waiting
-        while waiting and len(self.state.ledger.results) < recorded.RESULTS_MAX:
+        while waiting and not self.rests and len(self.state.ledger.results) < recorded.RESULTS_MAX:
             message = waiting[0]
             back = isinstance(message, CommandPassedOver) and message.set_back
             if back or not recorded.heard(self.state.ledger, message.log_id, message.offset):
                 if isinstance(message, CommandPassedOver):
                     yield from self._pass_over(message)
                 elif (answer := (yield from self._answer(message, now))) is None:
-                    if message.command.verify is not None:
+                    if message.command.subscriber != self.settings.name:
+                        yield ForwardCommand(message.command, message.offset)
+                    elif message.command.verify is not None:
                         yield SurveyRepository(message.offset, message.command.verify.paths)
                     return
                 else:
@@ -61,6 +66,10 @@ class CommandExecution:
     def surveyed(self, effect: SurveyRepository, found: Survey | CallboardError) -> None:
         """The repository was listed, or could not be."""
         self._surveyed = effect.command_offset, found
+
+    def forwarded(self, effect: ForwardCommand, refusal: str) -> None:
+        """The command is on the log of the relay's site, or cannot be carried out there."""
+        self._forwarded = effect.offset, refusal
 
     def _complete_clears(self, now: Moment) -> Iterator[Decided]:
         """Answer clears before the next import, which may take long: their authors wait for the count."""
@@ -110,10 +119,10 @@ class CommandExecution:
             return Refused(reason)
         if names not in COMMANDS:
             return Refused(f"{names or 'nothing'!r} is not a command that this version knows; upgrade the subscriber")
+        if command.subscriber != self.settings.name or command.verify is not None:
+            return self._verify(message) if command.subscriber == self.settings.name else self._forward(message)
         if (offset := answers.about(message)) is not None:
             return (yield from self._about_package(message, offset, now))
-        if command.verify is not None:
-            return self._verify(message)
         if command.retry is not None:
             return (yield from self._retry(HEAD, command, now))
         self.head.wake()
@@ -132,6 +141,13 @@ class CommandExecution:
         if message.command.skip:
             return (yield from self._skip(offset, message.command, now))
         return (yield from self._retry(offset, message.command, now))
+
+    def _forward(self, message: CommandReceived) -> Accepted | Refused | None:
+        """The answer to a command for a subscriber of the site; once it is there, the subscriber's own will follow."""
+        if self._forwarded is None or self._forwarded[0] != message.offset:
+            return None
+        refusal, self._forwarded = self._forwarded[1], None
+        return Refused(refusal) if refusal else Accepted(self.state.ledger, packages=-1)
 
     def _verify(self, message: CommandReceived) -> Accepted | Refused | None:
         if self._surveyed is None or self._surveyed[0] != message.offset:

@@ -46,6 +46,10 @@ class Predecessors:
                 self._in_force[kind] = message
         return False
 
+    def names_us(self, message: CommandReceived) -> bool:
+        """Whether it is for this instance by name; so must be what a relay forwards, and it is in force elsewhere."""
+        return message.command.subscriber_instance == self._instance
+
     @property
     def open_to_newcomers(self) -> tuple[CommandReceived, ...]:
         """The pause and the limit that a newcomer accepts, in the order of the log."""

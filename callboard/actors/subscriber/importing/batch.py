@@ -11,6 +11,7 @@ from callboard.actors.subscriber.settings import SubscriberSettings
 from callboard.content.package_format.compression import unpacked_bytes
 from callboard.messages.distribution.ledger import Ledger
 from callboard.messages.distribution.topic_messages import PackageMessage, Status
+from callboard.messages.record import Record
 
 BLOB_BYTES_ASSUMED = 1 << 20
 """Assumed for each file in the blob store: its size is not in the message, but it is a large one."""
@@ -31,6 +32,7 @@ class Batch:
         self._outcomes: list[Outcome] = []
         self._packages: list[tuple[int, PackageMessage]] = []
         self._traces: dict[int, str] = {}
+        self._records: dict[int, Record] = {}
         self._bytes = 0
         self.ledger = ledger
         """The ledger if all succeed."""
@@ -43,6 +45,8 @@ class Batch:
                 self.ledger = ledger_changes.attempting(self._before, received.offset)
             self._packages.append((received.offset, received.message))
             self._traces[received.offset] = received.traceparent
+            if received.record is not None:
+                self._records[received.offset] = received.record
             self._bytes += weight(received.message)
         outcome = Outcome(received, status, reason)
         self._outcomes.append(outcome)
@@ -69,7 +73,8 @@ class Batch:
             self._leave_out(superseded)
         offsets, messages = zip(*self._packages, strict=True)
         traces = tuple(map(self._traces.__getitem__, offsets))
-        return ImportPackages(messages, offsets, traces, attempt, self.ledger, self._settings.parallel)
+        records = tuple(self._records[offset] for offset in offsets if offset in self._records)
+        return ImportPackages(messages, offsets, traces, attempt, self.ledger, self._settings.parallel, records=records)
 
     def _leave_out(self, superseded: Mapping[int, int]) -> None:
         self._packages = [(offset, message) for offset, message in self._packages if offset not in superseded]

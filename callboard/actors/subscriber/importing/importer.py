@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator
 from random import Random
 
 from callboard.actors.core.decision import (
+    After,
     Done,
     Effect,
     Failed,
@@ -23,7 +24,16 @@ from callboard.actors.core.decision import (
 )
 from callboard.actors.core.effects import FindBounds, ReadLog
 from callboard.actors.subscriber import roles
-from callboard.actors.subscriber.effects import ImportPackages, OpenRepository, RunHook, SaveLedger, SurveyRepository
+from callboard.actors.subscriber.effects import (
+    CarryResults,
+    ForwardCommand,
+    ImportPackages,
+    OpenRepository,
+    RunHook,
+    SaveLedger,
+    SurveyRepository,
+    SurveySite,
+)
 from callboard.actors.subscriber.importing import steps
 from callboard.actors.subscriber.importing.next_package import RETRY
 from callboard.actors.subscriber.importing.parts import Parts
@@ -32,6 +42,7 @@ from callboard.actors.subscriber.ledger import ledger_changes
 from callboard.actors.subscriber.ledger.ledger_state import Decided
 from callboard.actors.subscriber.quarantine.retry_held import HeldRetry
 from callboard.actors.subscriber.settings import SubscriberSettings
+from callboard.actors.subscriber.site.site import CARRY, SURVEY
 from callboard.actors.subscriber.startup.startup import OPEN, Startup
 from callboard.content.survey import Survey
 from callboard.errors import LeaderReplaced, RepositoryError
@@ -53,6 +64,10 @@ from callboard.messages.distribution.mailbox import (
 from callboard.messages.distribution.topic_messages import State
 from callboard.telemetry.traceparent import trace_of
 
+FORWARD = "forward"
+FORWARD_S = 1.0
+"""Between attempts of a relay to forward a command to its site."""
+
 
 class Importer:
     """Imports packages in the order of the log, except those in ``quarantine``. ``startup`` has how it begins.
@@ -65,7 +80,8 @@ class Importer:
         the asker.
     Stores: the ledger, in the repository: with each batch of packages in one transaction, and before each attempt.
     Timers: "open" the repository again, "look" up the log's bounds again, "retry" a package, ask a "gate" again, retry
-        a held package ("retrial"), "report", "settle", call a "hook" again, report a "slow" import.
+        a held package ("retrial"), "report", "settle", call a "hook" again, report a "slow" import; of a relay also
+        "survey" its site, "carry" results, "forward" a command.
     Gives up: on a package after ``max_retries + 1`` failures: it becomes REMOVED_FAILED, or HELD together with later
         packages that touch its paths, and the queue moves on; with ``on_give_up = "block"`` the queue stays. On a
         post-import hook after ``hooks.max_retries + 1`` failures: HOOK_FAILED. On everything if the repository cannot
@@ -133,6 +149,10 @@ def _tick(it: Parts, key: str) -> Iterator[Decided]:
         it.head.wake()
     elif key == OPEN and not it.state.busy and not it.startup.open:
         yield OpenRepository()
+    elif key == FORWARD:
+        it.commands.rests = False
+    elif it.site is not None and key in (SURVEY, CARRY):
+        it.site.rested(key)
     elif key == REPORT:
         yield Send(roles.ANNOUNCER, it.report())
     elif key == SETTLE and it.startup.open and it.state.dirty and not it.state.busy:
@@ -179,6 +199,8 @@ def _ended(it: Parts, outcome: Done | Failed) -> Iterator[Decided]:
             yield from it.held.read(outcome, it.now)
         case Done(ReadLog()) | Failed(ReadLog()):
             it.given_up.read(outcome, it.state.ledger)
+        case Done(SurveySite() | CarryResults()) | Failed(SurveySite() | CarryResults()) if it.site is not None:
+            yield from it.site.ended(outcome, it.now)
         case Done(RunHook()) | Failed(RunHook()):
             yield from it.hooks.ended(outcome, it.now)
             yield from it.failures.tell(outcome, it.state.ledger)
@@ -213,6 +235,12 @@ def _repository_answered(it: Parts, outcome: Done | Failed) -> Iterator[Decided]
                 yield OpenRepository()
         case Done(SurveyRepository() as effect, Survey() as found) | Failed(SurveyRepository() as effect, found):
             it.commands.surveyed(effect, found)
+        case Done(ForwardCommand() as effect, str() as refusal):
+            it.commands.forwarded(effect, refusal)
+        case Failed(ForwardCommand(), error):
+            it.commands.rests = True
+            yield note("command.not_forwarded", "warning", reason=ledger_changes.text(error))
+            yield After(FORWARD, FORWARD_S)
         case Failed(_, error):
             yield from it.startup.failed(error)
 

@@ -21,6 +21,7 @@ from callboard.actors.subscriber.reporting.condition import Condition
 from callboard.actors.subscriber.reporting.failure_log import FailureLog
 from callboard.actors.subscriber.reporting.status_mail import StatusMail
 from callboard.actors.subscriber.settings import SubscriberSettings
+from callboard.actors.subscriber.site.site import Site
 from callboard.actors.subscriber.staging.golden_gate import GoldenGate
 from callboard.actors.subscriber.startup.startup import Startup
 from callboard.messages.distribution.mailbox import Report
@@ -47,6 +48,7 @@ class Parts:
         self.progress = Progress()
         self.failures = FailureLog(settings)
         self.mail = StatusMail()
+        self.site = Site(settings, state) if settings.site else None
         self.condition = Condition()
         self.now = Moment(0, 0.0)
         """When the current input arrived."""
@@ -54,8 +56,8 @@ class Parts:
         """Running timers among those that are started only once."""
         self.introduced = self.looking = self.stopping = False
         """Whether the announcer was introduced, and whether the bounds of the package log are being looked up."""
-        self.reported = state.ledger
-        """The ledger as last reported to the announcer."""
+        self.reported, self.surveyed = state.ledger, self.site and self.site.report
+        """The ledger, and the survey of a relay's site, as last reported to the announcer."""
 
     @property
     def starting(self) -> str:
@@ -91,11 +93,12 @@ class Parts:
 
     def report(self) -> Report:
         """The subscriber's report of itself."""
-        self.reported, head = self.state.ledger, self.head
+        self.reported, self.surveyed, head = self.state.ledger, self.site and self.site.report, self.head
         message = announcement.report(
             self.settings, self.reported, self.condition, head.failure, head.tries, head.publishers
         )
-        return self.progress.add_to(message, self.backlog)
+        found = self.progress.add_to(message, self.backlog)
+        return self.site.add_to(found) if self.site is not None else found
 
     def arm(self, key: str, seconds: float) -> Iterator[After]:
         """Start the timer unless it is running."""

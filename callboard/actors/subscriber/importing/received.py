@@ -1,11 +1,14 @@
 """A record of the package topic as one subscriber sees it: for it or not, readable or not."""
 
-from dataclasses import dataclass
+from collections.abc import Collection
+from dataclasses import dataclass, field
 
 from callboard.actors.subscriber.settings import SubscriberSettings
+from callboard.backends.repositories.path_patterns import PathPatterns
+from callboard.content.importing.admission import concerns
 from callboard.errors import CallboardError, SchemaTooNew, Undecodable
 from callboard.messages.distribution.topic_messages import Kind, PackageMessage
-from callboard.messages.headers import addressed, open_record, told_in
+from callboard.messages.headers import open_record, told_in
 from callboard.messages.record import Record
 
 
@@ -19,6 +22,7 @@ class Received:
     message: PackageMessage | None = None
     problem: CallboardError | None = None
     traceparent: str = ""
+    record: Record | None = field(default=None, compare=False, repr=False)
 
     @property
     def foreign(self) -> bool:
@@ -31,14 +35,16 @@ def received(record: Record, settings: SubscriberSettings) -> Received:
     headers = told_in(record.headers)
     offset, record_id, publisher = record.offset, stored_id(record, headers.get("id", "")), headers.get("publisher", "")
     followed = not publisher or settings.follows_publisher(publisher)
-    if not followed or not addressed(headers.get("recipients", ""), settings.name):
+    if not followed or not _is_for(tuple(filter(None, headers.get("recipients", "").split("\n"))), settings):
         return Received(offset, record_id, publisher)
     try:
         message = open_record(record, PackageMessage, headers)
     except (Undecodable, SchemaTooNew) as error:
         return Received(offset, record_id, publisher, problem=error)
     mine = message if _concerns(message, settings) else None
-    return Received(offset, record_id, message.publisher, mine, traceparent=headers.get("traceparent", ""))
+    return Received(
+        offset, record_id, message.publisher, mine, traceparent=headers.get("traceparent", ""), record=record
+    )
 
 
 def stored_id(record: Record, record_id: str) -> str:
@@ -49,8 +55,12 @@ def stored_id(record: Record, record_id: str) -> str:
 
 
 def _concerns(message: PackageMessage, settings: SubscriberSettings) -> bool:
-    return (
-        message.kind is not Kind.TEST
-        and settings.follows_publisher(message.publisher)
-        and (not message.recipients or settings.name in message.recipients)
-    )
+    if not settings.follows_publisher(message.publisher) or not _is_for(message.recipients, settings):
+        return False
+    if settings.site:
+        return concerns(message, PathPatterns(settings.include, settings.exclude))
+    return message.kind is not Kind.TEST
+
+
+def _is_for(recipients: Collection[str], settings: SubscriberSettings) -> bool:
+    return not recipients or any(map(settings.speaks_for, recipients))

@@ -84,7 +84,8 @@ def _look(it: Parts) -> Iterator[Decided]:
 
 
 def _observe(it: Parts) -> Iterator[Decided]:
-    if it.observe() or it.state.ledger is not it.reported:
+    news = it.site is not None and it.site.report is not it.surveyed
+    if it.observe() or it.state.ledger is not it.reported or news:
         yield from it.arm(REPORT, REPORT_S)
 
 
@@ -96,6 +97,11 @@ def _answer(it: Parts) -> Iterator[Decided]:
         yield Send(roles.ANNOUNCER, report)  # the caller is about to look at it
         left = announcement.unfinished(it.state.ledger)
         yield Reply(origin, Settled(announcement=report.announcement, reached=done, unfinished=left))
+
+
+def _speak(it: Parts) -> Iterator[Decided]:
+    if it.site is not None:
+        yield from it.site.work(it.now)
 
 
 def _introduce(it: Parts) -> Iterator[Decided]:
@@ -141,6 +147,7 @@ STEPS = (
     Step("read what was given up", _always, lambda it: it.given_up.wish()),
     Step("look for the bounds", lambda it: not it.looking and LOOK not in it.timers, _look),
     Step("ask for packages", lambda it: it.backlog.reading, lambda it: it.backlog.wish()),
+    Step("speak for the site", lambda it: it.site and it.startup.complete and not it.stopping, _speak),
     Step("observe", lambda it: it.introduced and not it.stopping, _observe),
     Step("tell statuses", _always, lambda it: it.mail.send(it.state)),
     Step("answer who waits", lambda it: it.inbox.settled, _answer),  # commands come first

@@ -5,10 +5,20 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from callboard.actors.core.decision import Effect
-from callboard.actors.subscriber.effects import ImportPackages, OpenRepository, Permit, SaveLedger, SurveyRepository
+from callboard.actors.subscriber.effects import (
+    ForwardCommand,
+    ImportPackages,
+    OpenRepository,
+    Permit,
+    SaveLedger,
+    SurveyRepository,
+)
 from callboard.actors.subscriber.ledger import ledger_changes
 from callboard.messages.distribution.ledger import Ledger
 from callboard.messages.distribution.mailbox import StatusesPending
+
+USES = (OpenRepository, SaveLedger, ImportPackages, SurveyRepository, ForwardCommand)
+"""The effects that use the repository, or that nothing may overtake."""
 
 
 class Write(NamedTuple):
@@ -69,7 +79,7 @@ class LedgerState:
                 case Change():
                     self._changes.append(each)
                 case _:
-                    self.busy |= isinstance(each, OpenRepository | SaveLedger | ImportPackages | SurveyRepository)
+                    self.busy |= isinstance(each, USES)
                     yield each
 
     def catch_up(self) -> Iterator[Write]:
@@ -134,4 +144,4 @@ class LedgerState:
 def _planned(ledger: Ledger) -> Ledger:
     """The ledger without what only the import itself could find out."""
     blank = (replace(due, written=(), removed=(), changed=0, changes_ref="") for due in ledger.hooks)
-    return replace(ledger, hooks=tuple(blank)) if ledger.hooks else ledger
+    return replace(ledger, hooks=tuple(blank), site_log_id="", site_next=-1, site_relayed=-1)

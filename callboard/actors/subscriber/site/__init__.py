@@ -1,0 +1,1 @@
+"""What a relay does for the site whose log it appends to: it tells of its subscribers, and passes commands on."""

@@ -1,0 +1,114 @@
+"""Appends packages to the log of a relay's site, each once."""
+
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import replace
+
+from callboard.actors.worlds.relay.offsets import Offsets
+from callboard.actors.worlds.relay.site_board import SiteBoard
+from callboard.errors import LogError, PackageRefused, RecordTooLarge, RepositoryUnavailable
+from callboard.messages.distribution.ledger import Ledger
+from callboard.messages.distribution.topic_messages import PackageMessage
+from callboard.messages.record import Record
+from callboard.messages.relayed import has_passed, is_too_far, relayed
+
+Due = Sequence[tuple[PackageMessage, Record]]
+"""Packages to append, each with the record that it was read from."""
+
+
+class Forwarding:
+    """What a relay has put on its site's log.
+
+    The site's log itself says what is there: before each append, what was appended since the last one is searched for
+    packages of this relay. So each is appended once, even if the relay died between the append and its ledger, or
+    another host had its name meanwhile. Where logs know keys, they also refuse what a suspended process appends late.
+    """
+
+    def __init__(self, relay: str, site: SiteBoard) -> None:
+        self._relay, self._site = relay, site
+        self._topic = site.topics.package
+
+    async def place(self, ledger: Ledger | None, source: str, new_id: Callable[[], str]) -> Ledger | None:
+        """The ledger to begin with, which is of the package log ``source``. Without one, a relay goes on after the last
+        package of its name at the site.
+
+        Raises ``RepositoryUnavailable`` if the site's log is not the one of the ledger, or lost what was relayed.
+        """
+        async with self._site_log():
+            log_id = await self._site.log.identity(self._topic)
+            if ledger is None or not ledger.site_log_id:
+                last = await self._offsets(source).last()
+                if ledger is None and last is not None:
+                    ledger = Ledger(
+                        instance=new_id(), subscriber=self._relay, log_id=source, positioned=True, offset=last.origin
+                    )
+                relayed_to, at = (last.origin, last.record.offset) if last else (-1, -1)
+                return ledger and replace(ledger, site_log_id=log_id, site_next=at + 1, site_relayed=relayed_to)
+            if ledger.site_log_id != log_id:
+                raise RepositoryUnavailable(
+                    f"the log of site {self._relay} was replaced: it is {log_id[:8]}, and this relay's ledger is of "
+                    f"{ledger.site_log_id[:8]}; to fill the new one from the oldest package on, start the relay with "
+                    "another ledger"
+                )
+            if not await self._has_last(ledger, source):
+                raise RepositoryUnavailable(
+                    f"the log of site {self._relay} was set back to an older copy: offset {ledger.site_next - 1}, "
+                    "which this relay appended, is not there any more; to append what is missing, start the relay "
+                    "with another ledger"
+                )
+        return ledger
+
+    async def _has_last(self, ledger: Ledger, source: str) -> bool:
+        """Whether the last package that was relayed is still there, if the topic reaches back to it."""
+        first, end = await self._site.log.bounds(self._topic)
+        at = ledger.site_next - 1
+        if ledger.site_relayed < 0 or at < first:
+            return ledger.site_next <= end
+        found = await self._offsets(source).first_since(at)
+        return found is not None and (found.record.offset, found.origin) == (at, ledger.site_relayed)
+
+    async def catch_up(self, ledger: Ledger, source: str) -> Ledger:
+        """The ledger that knows all packages of this relay at the site, appended by any process."""
+        async with self._site_log():
+            log_id = await self._site.log.identity(self._topic)
+            if ledger.site_log_id not in ("", log_id):
+                raise RepositoryUnavailable(f"the log of site {self._relay} was replaced while the relay ran")
+            at, relayed_to = ledger.site_next - 1, ledger.site_relayed
+            async for found in self._offsets(source).since(max(at + 1, 0)):
+                at, relayed_to = found.record.offset, max(relayed_to, found.origin)
+        return replace(ledger, site_log_id=log_id, site_next=at + 1, site_relayed=relayed_to)
+
+    @staticmethod
+    def due(packages: Sequence[PackageMessage], records: Sequence[Record], ledger: Ledger) -> Due:
+        """The packages that are not there yet, without those that were there before they came here."""
+        return [
+            (message, record)
+            for message, record in zip(packages, records, strict=True)
+            if record.offset > ledger.site_relayed and not has_passed(record, ledger.site_log_id)
+        ]
+
+    async def append(self, due: Due, ledger: Ledger, source: str) -> Ledger:
+        """Append them together; the blobs that they refer to must be there. Returns the ledger that knows them.
+
+        Raises ``PackageRefused`` for what the site's log cannot hold.
+        """
+        for _, record in due:
+            if is_too_far(record, source):
+                raise PackageRefused(f"offset {record.offset} came through more logs than its header can name; skip it")
+        async with self._site_log():
+            try:
+                records = [relayed(record, message, self._relay, source) for message, record in due]
+                offsets = await self._site.log.append(self._topic, records)
+            except RecordTooLarge as error:
+                raise PackageRefused(f"the log of site {self._relay} cannot hold the package: {error}") from error
+        return replace(ledger, site_next=offsets[-1] + 1, site_relayed=due[-1][1].offset)
+
+    def _offsets(self, source: str) -> Offsets:
+        return Offsets(self._site.log, self._topic, self._relay, source)
+
+    @asynccontextmanager
+    async def _site_log(self) -> AsyncIterator[None]:
+        try:
+            yield
+        except LogError as error:
+            raise RepositoryUnavailable(f"the log of site {self._relay} cannot be used: {error}") from error

@@ -1,0 +1,66 @@
+"""Translates offsets between the log that a relay reads and that of its site, by what is on the site's log."""
+
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from callboard.backends.log import Log
+from callboard.backends.logs.walk import backwards, between
+from callboard.messages.record import Record
+from callboard.messages.relayed import origin_of
+
+
+class Relayed(NamedTuple):
+    """A package that was relayed: its record at the site, and its offset on the log that the relay reads."""
+
+    record: Record
+    origin: int
+
+
+@dataclass(frozen=True, slots=True)
+class Offsets:
+    """The packages that ``relay`` appended to ``log`` from the package log ``source``, in the order of both."""
+
+    log: Log
+    topic: str
+    relay: str
+    source: str
+
+    async def since(self, start: int, end: int | None = None) -> AsyncIterator[Relayed]:
+        """Those in ``[start, end)`` of the site's log, up to its present end if none is given, oldest first."""
+        end = (await self.log.bounds(self.topic)).end if end is None else end
+        async for record in between(self.log, self.topic, start, end):
+            if (found := self._relayed(record)) is not None:
+                yield found
+
+    async def first_since(self, start: int) -> Relayed | None:
+        """The first one from this offset of the site's log on."""
+        async for found in self.since(start):
+            return found
+        return None
+
+    async def last(self) -> Relayed | None:
+        """The newest one."""
+        first, end = await self.log.bounds(self.topic)
+        async for record in backwards(self.log, self.topic, first, end):
+            if (found := self._relayed(record)) is not None:
+                return found
+        return None
+
+    async def at_site(self, origin: int) -> Relayed | None:
+        """The first one whose offset on the source is at least this."""
+        low, high = await self.log.bounds(self.topic)
+        while low < high:
+            middle = (low + high) // 2
+            found = await self.first_since(middle)
+            if found is not None and found.origin < origin:
+                low = found.record.offset + 1
+            else:
+                high = middle
+        return await self.first_since(low)
+
+    def _relayed(self, record: Record) -> Relayed | None:
+        came = origin_of(record)
+        if came is None or came.relay != self.relay or came.last[0] != self.source:
+            return None
+        return Relayed(record, came.last[1])

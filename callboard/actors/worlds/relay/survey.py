@@ -1,0 +1,94 @@
+"""What a relay tells of its site."""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+
+from callboard.actors.worlds.relay.offsets import Offsets
+from callboard.actors.worlds.relay.site_board import SiteMember
+from callboard.messages.distribution.topic_messages import SiteReport, SiteSubscriber, StateCount
+from callboard.messages.relayed import SEPARATOR
+
+WORST_MAX = 5
+"""Subscribers named in a report, of which there is one every few seconds, however large the site."""
+
+LOGS_MAX = 1000
+"""Logs named in a report: a relay must not take what comes back to it for news."""
+
+
+async def survey(members: Sequence[SiteMember], offsets: Offsets, position: int) -> SiteReport:
+    """The report of a site with these subscribers.
+
+    Args:
+        members: of the site, as known there after the relay had processed everything up to ``position``.
+        offsets: what the relay has appended there.
+        position: on the log that the relay reads.
+    """
+    members = [each for each in members if each.report is None or offsets.source not in each.report.logs]
+    log_id = await offsets.log.identity(offsets.topic)
+    counting = [each.offset for each in members if each.counts]
+    lowest = await _lacking(min(counting, default=None), offsets, position)
+    leaves = [leaf for each in members for leaf in _leaves(each)]
+    worst = sorted(filter(_is_noteworthy, leaves), key=_by_trouble)[:WORST_MAX]
+    counts = sum((Counter(_counts(each)) for each in members), Counter[str]())
+    return SiteReport(
+        log_id=log_id,
+        logs=tuple(dict.fromkeys((log_id, *_logs(members))))[:LOGS_MAX],
+        relayed=position,
+        offset=lowest[0],
+        oldest_ns=lowest[1],
+        subscribers=counts.total(),
+        counts=tuple(StateCount(state=state, subscribers=number) for state, number in sorted(counts.items())),
+        needs=sum(each.report.needs if each.report else each.needs for each in members),
+        errors=sum(each.report.errors if each.report else each.errors for each in members),
+        worst=tuple([replace(each, offset=(await _lacking(each.offset, offsets, position))[0]) for each in worst]),
+    )
+
+
+async def _lacking(offset: int | None, offsets: Offsets, position: int) -> tuple[int, int]:
+    """Of a subscriber that has processed the site's log up to ``offset``: up to where it has that of the relay, and
+    when the first package that it lacks was appended, 0 if it lacks none.
+    """
+    found = None if offset is None else await offsets.first_since(offset + 1)
+    if found is None or found.origin > position:
+        return position, 0
+    return found.origin - 1, found.record.time_ns
+
+
+def _leaves(member: SiteMember) -> Iterator[SiteSubscriber]:
+    """The subscriber, and those that it names, if it is a relay."""
+    yield SiteSubscriber(
+        name=member.name,
+        state=member.state,
+        reason=member.reason,
+        offset=member.offset,
+        packages=member.packages,
+        oldest_ns=member.oldest_ns,
+        attempts=member.attempts,
+        errors=member.errors,
+        needs=member.needs,
+        editable=member.editable,
+    )
+    if member.report is not None:
+        for each in member.report.worst:
+            yield replace(each, name=f"{member.name}{SEPARATOR}{each.name}")
+
+
+def _is_noteworthy(each: SiteSubscriber) -> bool:
+    return each.needs or bool(each.packages) or bool(each.errors)
+
+
+def _by_trouble(each: SiteSubscriber) -> tuple[bool, int, str]:
+    return not each.needs, -each.packages, each.name
+
+
+def _counts(member: SiteMember) -> dict[str, int]:
+    if member.report is None:
+        return {member.state: 1}
+    return {count.state: count.subscribers for count in member.report.counts}
+
+
+def _logs(members: Iterable[SiteMember]) -> Iterator[str]:
+    for each in members:
+        if each.report is not None:
+            yield from each.report.logs
