@@ -217,9 +217,9 @@ async def _unanswered(agent: Agent, message: CommandMessage, timeout_s: float) -
     known: dict[str, DiscoveryMessage] = {}
     with suppress(NotAnswered):
         known = {each.announcement.subscriber: each.announcement for each in await members(agent, "", timeout_s)}
-    now = known.get(site_of(message.subscriber))
+    now = known.get(name := site_of(message.subscriber))
     if now is not None and now.subscriber_instance != message.subscriber_instance:
-        return f"{site_of(message.subscriber)} has another repository now, which ignores the command; see `callboard status`"
+        return f"{name} has another repository now, which ignores the command; see `callboard status`"
     return f"{message.subscriber} has not answered within {timeout_s:g} s; the command stands"
 
 

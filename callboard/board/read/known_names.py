@@ -47,8 +47,8 @@ def demand_subscribers(known: Iterable[Member], wanted: Iterable[str], *, expect
 
     Raises ``RequestRefused`` unless they are expected.
     """
-    names = {each.announcement.subscriber for each in known}
-    absent = tuple(name for name in wanted if site_of(name) not in names)
+    names = {each.announcement.subscriber: each.announcement.site for each in known}
+    absent = tuple(name for name in wanted if name not in names and names.get(site_of(name)) is None)
     if absent and not expect:
         raise unknown("subscriber", absent[0], names, EXPECT)
     return absent

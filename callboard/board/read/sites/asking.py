@@ -114,10 +114,10 @@ def _queue_told(its: AtSite) -> QueueView:
         items=(),
         as_of=_as_of(its),
         size=row.lag_packages,
-        missing=its.unknown("its queue", "queue"),
+        missing=f"{its.when}; {its.unknown('its queue', 'queue {}')}",
         subscriber=row.name,
         publisher="",
-        state="idle" if row.lag_packages == 0 else "blocked" if row.needs else "running",
+        state="idle" if row.lag_packages == 0 else "blocked" if row.state in ("blocked", "gap") else "running",
         length=-1,
         oldest_s=row.lag_s,
         troubles=(Trouble(f"{row.state}: {row.reason}", needs=row.needs),) if row.reason else (),
@@ -135,7 +135,12 @@ async def _errors_seen(its: AtSite, page: Page[FailedPackage]) -> Page[FailedPac
 def _errors_told(its: AtSite) -> Page[FailedPackage]:
     if (row := its.told) is None:
         raise its.not_told
-    return Page(items=(), as_of=_as_of(its), size=row.errors, missing=its.unknown("its error queue", "errors"))
+    return Page(
+        items=(),
+        as_of=_as_of(its),
+        size=row.errors,
+        missing=f"{its.when}; {its.unknown('its error queue', 'errors {}')}",
+    )
 
 
 # Explanations.
@@ -159,7 +164,7 @@ async def _explained(its: AtSite, found: Explanation) -> Explanation:
 
 
 def _not_explained(its: AtSite) -> Explanation:
-    raise RequestRefused(its.unknown(f"what {its.full_name} has", "explain"), code="at_site")
+    raise RequestRefused(its.unknown(f"what {its.full_name} has", "explain {} PATH"), code="at_site")
 
 
 async def _moved(its: AtSite, items: Iterable[Listed]) -> list[Listed]:

@@ -54,16 +54,20 @@ class AtSite:
 
     def unknown(self, what: str, command: str) -> str:
         """That this is not known here, why, and how it can be."""
-        done = f"run `callboard {command} {quote(self.name)}` on that log"
+        done = f"run `callboard {command.format(quote(self.name))}` on that log"
         return f"{what} is on the site's log, which is not read here: {self.why}, or {done}"
+
+    @property
+    def when(self) -> str:
+        """When the relay said what it tells."""
+        return f"as of {age(self.status.age_s)} ago" if self.status.age_s >= 0 else "and it has told nothing yet"
 
     @property
     def not_told(self) -> RequestRefused:
         """The error for one that the relay does not name."""
         site = self.status
         what = f"the relay names {len(site.rows)} of the {site.subscribers} subscribers of {site.name}"
-        when = f", as of {age(site.age_s)} ago" if site.age_s >= 0 else ""
-        message = f"nothing is known here of {self.full_name}: {what}, and not this one{when}"
+        message = f"nothing is known here of {self.full_name}: {what}, and not this one, {self.when}"
         return RequestRefused(f"{message}; {self.why}", code="at_site")
 
     async def origins(self, offsets: Iterable[int]) -> dict[int, int]:
