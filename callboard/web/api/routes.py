@@ -91,4 +91,5 @@ def api_routes(board: "Callboard") -> list[BaseRoute]:
         *((each.path, each.name, reading(each)) for each in READS),
         ("/{rest:path}", "nothing", nothing),
     ]
+    answers = [(path.replace("{subscriber}", "{subscriber:path}"), name, answer) for path, name, answer in answers]
     return [Route(PREFIX + path, Endpoint(name, answer), name=f"api {name}") for path, name, answer in answers]
