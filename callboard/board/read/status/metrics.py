@@ -140,7 +140,8 @@ def _seen_metrics(rows: Sequence[SubscriberStatus]) -> Iterator[Metric]:
 
 def _sites(sites: Sequence[SiteStatus]) -> Iterator[Metric]:
     """The label ``subscriber`` is the relay; its figures among the subscribers' are those of the whole site."""
-    counts = [((each.name, state), number) for each in sites for state, number in each.states.items()]
+    known = {*STATES, *LIVENESS}
+    counts = [((each.name, state), number) for each in sites for state, number in each.states.items() if state in known]
     yield from family("site_subscribers", "Subscribers of the relay's site.", ("subscriber", "state"), counts)
     for name, text, field in (
         ("needs", "Subscribers of the site that need an operator.", "needs"),
