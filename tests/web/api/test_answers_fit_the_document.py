@@ -50,7 +50,6 @@ ASKED: dict[str, tuple[str, tuple[str, ...]]] = {
 """By operation: a request that has something in its answer, and the command that asks the same."""
 
 
-
 @cache
 def strict() -> dict[str, Any]:
     """The document, with no room for fields that it does not name."""
@@ -115,9 +114,7 @@ def test_answers_of_the_api_are_as_the_document_says(served: Served, known: dict
 
 @pytest.mark.proves("F104")
 @pytest.mark.parametrize("name", [name for name in ASKED if name not in WITHOUT_COMMAND])
-def test_commands_print_what_the_document_says(
-    served: Served, known: dict[str, str], warm_start: WarmStart, name: str
-):
+def test_commands_print_what_the_document_says(served: Served, known: dict[str, str], warm_start: WarmStart, name: str):
     envelope = typed(warm_start, served, *(filled(word, known) for word in ASKED[name][1]))
     assert envelope["status"] == ("attention" if name == "ready" and not envelope["data"]["ready"] else "ok")
     if name == "status":
