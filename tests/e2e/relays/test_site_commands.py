@@ -60,7 +60,7 @@ def test_the_centre_drills_down_and_commands(relayed):
     assert "is paused" in relayed.out("explain", "berlin/edge-1", "/index.html")
     assert "0 differences" in relayed.out("verify", "berlin/edge-2")
     assert "berlin/edge-1 skipped 1 package" in relayed.out("clear", "berlin/edge-1", "--yes")
-    assert "use up_to" in relayed.refused("clear", "berlin/edge-1", "--first", "1", "--yes")
+    assert "give up_to" in relayed.refused("clear", "berlin/edge-1", "--first", "1", "--yes")
     assert "has resumed" in relayed.out("resume", "berlin/edge-1")
     assert "has no subscriber 'edge-9'" in relayed.refused("pause", "berlin/edge-9")
     relayed.until("berlin", lambda row: not row["needs"] and row["lag_packages"] == 0)
