@@ -22,7 +22,7 @@ ALERTS = yaml.safe_load((ROOT / "deploy" / "prometheus" / "alerts.yml").read_tex
 RULES: list[dict[str, Any]] = ALERTS["groups"][0]["rules"]
 PANELS = [panel for panel in DASHBOARD["panels"] if panel["type"] != "row"]
 SERIES = re.compile(r"callboard_\w+")
-SAMPLE = re.compile(r'(\w+)(?:\{(.*)\})? \S+')
+SAMPLE = re.compile(r"(\w+)(?:\{(.*)\})? \S+")
 LABEL = re.compile(r'(\w+)="(?:[^"\\]|\\.)*"')
 
 

@@ -33,7 +33,7 @@ def position(said: DiscoveryMessage, log_id: str) -> int:
 def as_reader(member: Member) -> Member:
     """The member with its own position: a relay announces that of its whole site, and may have read further."""
     said = member.announcement
-    return member if said.site is None else replaced(member, announcement=replaced(said, offset=said.site.relayed))
+    return member if said.site is None else replaced(member, announcement=replaced(said, offset=said.own_offset))
 
 
 def on_log(member: Member, log_id: str) -> Member:
@@ -69,12 +69,12 @@ def after_trim(member: Member, first: int) -> Member:
     """The member as seen on a log that begins at ``first``. One that stopped before that is at a gap, as it will
     announce itself when it starts.
     """
-    said, at = member.announcement, as_reader(member).announcement.offset
-    if member.liveness is not Liveness.STOPPED or not said.log_id or at + 1 >= first:
+    said = member.announcement
+    if member.liveness is not Liveness.STOPPED or not said.log_id or said.own_offset + 1 >= first:
         return member
     if said.state is State.GAP:
         return member  # it is on another log, which is shown already
-    reason = f"was gap: packages {at + 1} to {first - 1} were trimmed from the log before it imported them"
+    reason = f"was gap: packages {said.own_offset + 1} to {first - 1} were trimmed from the log before it imported them"
     return replaced(member, announcement=replaced(said, reason=reason))
 
 

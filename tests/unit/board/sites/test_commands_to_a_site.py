@@ -12,7 +12,7 @@ from tests.refused import refused
 from tests.unit.board.sites.site import DEADLINE_S, Site, at_site
 
 
-@pytest.mark.proves("S43")
+@pytest.mark.proves("S4")
 def test_each_command_is_on_the_log_once_and_its_result_comes_back(tmp_path):
     async def scenario(it: Site) -> None:
         centre, options = it.centre, {"timeout_s": DEADLINE_S, "author": "ada", "reason": "a test"}
@@ -74,7 +74,7 @@ def test_a_retry_names_a_package_by_its_offset_at_the_centre(tmp_path):
     at_site(tmp_path, scenario, local=3)
 
 
-@pytest.mark.proves("S44")
+@pytest.mark.proves("S5")
 def test_the_relay_refuses_a_command_to_a_subscriber_that_its_site_does_not_have(tmp_path):
     async def scenario(it: Site) -> None:
         result = await it.blind.pause("berlin/edge-7", timeout_s=DEADLINE_S)
@@ -91,7 +91,7 @@ def test_the_relay_refuses_a_command_to_a_subscriber_that_its_site_does_not_have
     at_site(tmp_path, scenario)
 
 
-@pytest.mark.proves("S45")
+@pytest.mark.proves("S6")
 def test_a_command_waits_for_a_relay_that_is_stopped(tmp_path):
     async def scenario(it: Site) -> None:
         await it.relay.stop()
@@ -105,7 +105,7 @@ def test_a_command_waits_for_a_relay_that_is_stopped(tmp_path):
     at_site(tmp_path, scenario)
 
 
-@pytest.mark.proves("S46")
+@pytest.mark.proves("S7")
 def test_the_clear_of_a_relay_is_of_what_it_has_not_relayed_and_says_how_the_rest_is_cleared(tmp_path):
     rest = "`callboard clear berlin/SUBSCRIBER`"
 

@@ -8,7 +8,7 @@ from callboard import GatePolicy, Retention
 from tests.unit.board.sites.site import DEADLINE_S, Site, at_site
 
 
-@pytest.mark.proves("S47")
+@pytest.mark.proves("S8")
 def test_a_package_is_distributed_when_all_of_the_site_have_it(tmp_path):
     async def scenario(it: Site) -> None:
         events = it.centre.events("main", kinds=("distributed",), after=0)
@@ -31,7 +31,7 @@ def test_a_package_is_distributed_when_all_of_the_site_have_it(tmp_path):
     at_site(tmp_path, scenario)
 
 
-@pytest.mark.proves("S48")
+@pytest.mark.proves("S9")
 def test_a_gated_trim_keeps_what_some_subscriber_of_the_site_lacks(tmp_path):
     async def scenario(it: Site) -> None:
         centre, topic = it.centre, it.centre.settings.topics.package

@@ -18,7 +18,7 @@ async def with_a_pause(it: Site) -> None:
     await it.told(lambda site: site.needs == 1 and bool(site.rows) and site.rows[0].lag_packages == 2)
 
 
-@pytest.mark.proves("S40")
+@pytest.mark.proves("S1")
 def test_without_the_sites_log_the_centre_sees_what_the_relay_says_and_what_is_not_known(tmp_path):
     async def scenario(it: Site) -> None:
         await with_a_pause(it)
@@ -48,7 +48,7 @@ def test_without_the_sites_log_the_centre_sees_what_the_relay_says_and_what_is_n
     at_site(tmp_path, scenario)
 
 
-@pytest.mark.proves("S41")
+@pytest.mark.proves("S2")
 def test_with_the_sites_log_the_centre_sees_everything_by_the_offsets_of_its_own(tmp_path):
     async def scenario(it: Site) -> None:
         await with_a_pause(it)
@@ -140,7 +140,7 @@ def test_unknown_names_are_refused_with_the_one_that_was_meant(tmp_path):
     at_site(tmp_path, scenario)
 
 
-@pytest.mark.proves("S42")
+@pytest.mark.proves("S3")
 def test_a_log_that_is_not_the_relays_is_refused_and_one_that_does_not_answer_is_named(tmp_path):
     async def scenario(it: Site) -> None:
         await with_a_pause(it)
