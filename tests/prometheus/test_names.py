@@ -83,6 +83,7 @@ def test_the_dashboard_shows_nearly_every_metric(text: str) -> None:
     assert families - shown == {
         "callboard_cohort_bytes", "callboard_cohort_members", "callboard_subscriber_queue",
         "callboard_subscriber_offset", "callboard_subscribers_left_out", "callboard_publishers_left_out",
+        "callboard_site_errors", "callboard_site_relayed",
     }  # fmt: skip
 
 

@@ -2,6 +2,7 @@
 
 import asyncio
 import sys
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -49,11 +50,8 @@ def status(
     behind = [name for name in names or () if SEPARATOR in name]
     plain = tuple(name for name in names or () if SEPARATOR not in name)
     selection = Selection(plain, tuple(state or ()), needs, sort)
-    if watch and behind:
-        raise ConfigError("--watch shows the whole board, or subscribers of it; leave out the names with '/'")
-    if watch and (json or not sys.stdout.isatty()):
-        raise ConfigError("--watch needs a terminal; leave it out")
-    from callboard.cli.status.sites_table import site_tree
+    if watch and (json or behind or not sys.stdout.isatty()):
+        raise ConfigError("--watch needs a terminal, and is not for SITE/SUBSCRIBER; leave it out")
     from callboard.cli.status.status_screen import Screen
 
     section = options.load().config.retention
@@ -74,9 +72,7 @@ def status(
                 await asyncio.sleep(REFRESH_S)
 
     async def with_sites(board: "Callboard") -> tuple[Looked, list[SiteStatus]]:
-        found = await look(board)
-        relays = [row.name for row in found[0].subscribers if row.site is not None and row.name in plain]
-        return found, [await board.site_status(name) for name in (*relays, *behind)]
+        return (found := await look(board)), await _sites(board, found[0], names or ())
 
     if watch:
         on_board(options, watching, endless=True)
@@ -88,9 +84,21 @@ def status(
         return
     if plain or not behind:
         show_drawn(Screen(view, left, selection, folds))
-    for site in sites:
-        show("")
-        show_drawn(site_tree(site))
+    _show(sites)
     if view.problem:
         say(f"warning: {view.problem}")
     warn(section, left)
+
+
+async def _sites(board: "Callboard", view: BoardStatus, names: Iterable[str]) -> list[SiteStatus]:
+    """The sites of those names that are relays, or behind one."""
+    relays = {row.name for row in view.subscribers if row.site is not None}
+    return [await board.site_status(name) for name in names if name in relays or SEPARATOR in name]
+
+
+def _show(sites: Iterable[SiteStatus]) -> None:
+    from callboard.cli.status.sites_table import site_tree
+
+    for site in sites:
+        show("")
+        show_drawn(site_tree(site))
