@@ -5,6 +5,7 @@ from starlette.applications import Starlette
 
 from callboard.web.api.routes import api_routes
 from tests.unit.board.sites.site import site
+from tests.web.api.test_answers_fit_the_document import check, schema_of
 from tests.web.served import run
 
 
@@ -21,7 +22,9 @@ async def test_a_subscriber_of_a_site_has_its_place_in_the_api(tmp_path):
                     "berlin/edge-1",
                     0,
                 )
-            found = (await client.get("/subscribers/berlin/site")).json()["data"]
+            envelope = (await client.get("/subscribers/berlin/site")).json()
+            check(envelope, schema_of("site"))
+            found = envelope["data"]
             assert [row["name"] for row in found["rows"]] == ["berlin/edge-1", "berlin/edge-2"]
             assert (await client.get("/subscribers/berlin")).json()["data"]["site"]["subscribers"] == 2
             found = (await client.get("/subscribers/berlin/edge-1/explanation", params={"path": "/a"})).json()["data"]
