@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from callboard.board.care.retention_gate import GatePolicy, RetentionGate
     from callboard.board.care.verifying import Repair, Verified
     from callboard.board.command.commands import CommandOptions
-    from callboard.board.connect.settings import Publishing
+    from callboard.board.connect.settings import Publishing, SitePlace
     from callboard.board.connect.subscriber_options import SubscriberOptions
     from callboard.board.jobs.board_jobs import BoardJobs
     from callboard.board.jobs.finding.finding import JobPage, JobQuery
@@ -56,6 +56,7 @@ if TYPE_CHECKING:
     from callboard.board.read.explaining import Explanation
     from callboard.board.read.publisher_log import LogLine
     from callboard.board.relay.relaying import RelayOptions
+    from callboard.board.site_status import SiteStatus, SiteSubscriber
     from callboard.board.subscriber import Subscriber
     from callboard.board.timers.timers import Timers, TimerState
     from callboard.board.topology.changes import ClusterChange
@@ -139,21 +140,21 @@ __all__ = [
     "ClusterCommandOptions", "ClusterCommandResult", "ClusterReport", "ClusterSettingsChange", "ClusterView",
     "CohortQueue", "CommandOptions", "CommandRefused", "CommandResult", "Committed", "ConfigError", "DefinedJob",
     "DiscoveryMessage", "DistributedEvent", "Entities", "EntityView", "Explanation", "ExtraMissing", "FailedPackage",
-    "Fence", "FoldReport", "FoldStatus", "GatePolicy", "Health", "HeldUp", "Hook", "HookCall", "HookFailed",
-    "Instance", "InstancesDiff", "Job", "JobEvent", "JobFigures", "JobPage", "JobPlan", "JobQuery", "JobRegistry",
-    "JobState", "JobStatistics", "Kind", "LeaderLease", "LeaderReplaced", "LeadershipLost", "Listener",
-    "ListenerState", "LogError", "LogLine", "LogReplaced", "LogUnavailable", "Member", "MemberOptions",
-    "MemberReport", "MembershipEnded", "NameLapsed", "NewJob", "NewJobOptions", "NotAllImported", "NotAnswered",
-    "NotImported", "NotSupported", "OffsetOutOfRange", "Outbox", "Package", "PackageCorrupt", "PackageError",
-    "PackageRefused", "Page", "Progress", "Projected", "Provider", "Publisher", "PublisherStatus", "Publishing",
-    "QueueOrder", "QueueSettings", "QueueState", "QueueView", "QueuedPackage", "Reacting", "RecordTooLarge",
-    "RelayOptions", "Remedy", "RemoteCluster", "RemoteInstance", "Repair", "Replayed", "RepositoryBusy",
-    "RepositoryError", "RepositoryOccupied", "RepositoryUnavailable", "RequestOptions", "RequestRefused", "Retention",
-    "RetentionGate", "RetryJob", "RootFilled", "RunningJob", "ScheduleState", "SchemaTooNew", "SigningKey",
-    "Subscriber", "SubscriberOptions", "SubscriberStatus", "SubscriberStuck", "SubscriberTaken", "TimerState",
-    "Timers", "Token", "TopicMissing", "Topology", "TopologyEvent", "TopologyEventKind", "TopologyView", "Trouble",
-    "Undecodable", "Verified", "ViewExplanation", "WellKnownProperty", "Worker", "WorkerState", "daily", "diff",
-    "hourly", "monthly", "weekly", "yearly",
+    "Fence", "FoldReport", "FoldStatus", "GatePolicy", "Health", "HeldUp", "Hook", "HookCall", "HookFailed", "Instance",
+    "InstancesDiff", "Job", "JobEvent", "JobFigures", "JobPage", "JobPlan", "JobQuery", "JobRegistry", "JobState",
+    "JobStatistics", "Kind", "LeaderLease", "LeaderReplaced", "LeadershipLost", "Listener", "ListenerState", "LogError",
+    "LogLine", "LogReplaced", "LogUnavailable", "Member", "MemberOptions", "MemberReport", "MembershipEnded",
+    "NameLapsed", "NewJob", "NewJobOptions", "NotAllImported", "NotAnswered", "NotImported", "NotSupported",
+    "OffsetOutOfRange", "Outbox", "Package", "PackageCorrupt", "PackageError", "PackageRefused", "Page", "Progress",
+    "Projected", "Provider", "Publisher", "PublisherStatus", "Publishing", "QueueOrder", "QueueSettings", "QueueState",
+    "QueueView", "QueuedPackage", "Reacting", "RecordTooLarge", "RelayOptions", "Remedy", "RemoteCluster",
+    "RemoteInstance", "Repair", "Replayed", "RepositoryBusy", "RepositoryError", "RepositoryOccupied",
+    "RepositoryUnavailable", "RequestOptions", "RequestRefused", "Retention", "RetentionGate", "RetryJob", "RootFilled",
+    "RunningJob", "ScheduleState", "SchemaTooNew", "SigningKey", "SitePlace", "SiteStatus", "SiteSubscriber",
+    "Subscriber", "SubscriberOptions", "SubscriberStatus", "SubscriberStuck", "SubscriberTaken", "TimerState", "Timers",
+    "Token", "TopicMissing", "Topology", "TopologyEvent", "TopologyEventKind", "TopologyView", "Trouble", "Undecodable",
+    "Verified", "ViewExplanation", "WellKnownProperty", "Worker", "WorkerState", "daily", "diff", "hourly", "monthly",
+    "weekly", "yearly",
 ]  # fmt: skip
 
 _MODULES = {
@@ -169,7 +170,7 @@ _MODULES = {
     "callboard.board.care.retention_gate": "GatePolicy RetentionGate",
     "callboard.board.care.verifying": "Repair Verified",
     "callboard.board.command.commands": "CommandOptions",
-    "callboard.board.connect.settings": "Publishing",
+    "callboard.board.connect.settings": "Publishing SitePlace",
     "callboard.board.connect.subscriber_options": "SubscriberOptions",
     "callboard.board.jobs.board_jobs": "BoardJobs",
     "callboard.board.jobs.finding.finding": "JobPage JobQuery",
@@ -204,6 +205,7 @@ _MODULES = {
     "callboard.board.read.explaining": "Explanation",
     "callboard.board.read.publisher_log": "LogLine",
     "callboard.board.relay.relaying": "RelayOptions",
+    "callboard.board.site_status": "SiteStatus SiteSubscriber",
     "callboard.board.subscriber": "Subscriber",
     "callboard.board.timers.timers": "TimerState Timers",
     "callboard.board.topology.changes": "ClusterChange",

@@ -51,7 +51,7 @@ RefusalCode = Literal[
     "invalid", "unknown_name", "not_found", "exists", "excluded", "unfit", "too_large", "changed", "inaccessible",
     "damaged", "gone", "empty", "out_of_range", "overlaps", "overtaken", "mismatch", "id_taken", "live", "busy",
     "not_editable", "not_followed", "needed", "not_due", "unconfirmed", "undetermined", "declined", "crashed",
-    "stopped",
+    "stopped", "at_site",
 ]  # fmt: skip
 """What is wrong with a request, for programs; docs/reference.md explains each code."""
 

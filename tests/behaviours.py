@@ -23,6 +23,7 @@ PARTS = {
     "P": ("Publishing", "What a publisher sends. See [reference.md](reference.md#only-what-changed)."),
     "T": ("Clusters", "What Apache Sling's discovery of instances does, and more. See [topology.md](topology.md)."),
     "J": ("Jobs, schedules and events", "What Apache Sling's jobs and events do, and more. See [jobs.md](jobs.md)."),
+    "S": ("Sites", "What a centre sees and commands behind relays. See [relays.md](relays.md)."),
     "A": ("Actors of a service's own", "Entities, processes, projections and reactions. See [actors.md](actors.md)."),
 }
 LINE = re.compile(r"\| ([A-Z][0-9]+) \|.*\| ([^|]+) \|$", re.MULTILINE)

@@ -5,7 +5,7 @@ import os
 import socket
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from types import TracebackType
+from types import MappingProxyType, TracebackType
 from typing import TYPE_CHECKING, Self, Unpack
 
 from callboard.actors.runtime import Runtime
@@ -19,7 +19,7 @@ from callboard.board.connect.agents import Agents
 from callboard.board.connect.configured import add_configured_targets, board_options
 from callboard.board.connect.opening import repository_place
 from callboard.board.connect.resources import Resources
-from callboard.board.connect.settings import BoardSettings, Publishing
+from callboard.board.connect.settings import BoardSettings, Publishing, SitePlace
 from callboard.board.connect.subscriber_options import DRAIN_S, SubscriberOptions, subscriber_settings
 from callboard.board.connect.territory import Territory
 from callboard.board.context import BoardContext
@@ -29,10 +29,12 @@ from callboard.board.method import method
 from callboard.board.publisher import Publisher
 from callboard.board.read import questions
 from callboard.board.read.queues import queues
+from callboard.board.read.sites.across import across, site_status
 from callboard.board.relay import relaying
 from callboard.board.subscriber import Subscriber
 from callboard.door import boards, members, subscribers
-from callboard.door.rules import instance_of
+from callboard.door.limits import NAMES_MAX
+from callboard.door.rules import instance_of, pairs, place, place_or_none, subscriber
 from callboard.errors import ConfigError
 from callboard.messages.signing import SigningKey
 from callboard.messages.topics import PREFIX
@@ -69,6 +71,7 @@ class Callboard:
         archive: the place of the log's archive, from which subscribers read records that the log no longer has.
         blobs_for: the place of an archive whose blobs survive collection; ``archive`` if not given.
         job_context: names of structlog's context that go with the jobs that are added, such as ``request_id``.
+        sites: by the name of its relay, where a site is, to look into what the relay does not tell.
     """
 
     def __init__(
@@ -90,6 +93,7 @@ class Callboard:
         archive: str = "",
         blobs_for: str = "",
         job_context: tuple[str, ...] = (),
+        sites: Mapping[str, SitePlace] = MappingProxyType({}),
     ) -> None:
         given = boards.options(
             {
@@ -97,14 +101,16 @@ class Callboard:
                 "configure_logging": configure_logging, "include": include, "exclude": exclude,
                 "signing_key": signing_key, "trusted_keys": trusted_keys, "blob_grace_s": blob_grace_s,
                 "publishing": publishing, "archive": archive, "blobs_for": blobs_for, "job_context": job_context,
+                "sites": sites,
             },
             publishing=instance_of(Publishing),
+            sites=pairs(subscriber, instance_of(SitePlace, log=place, blobs=place_or_none), NAMES_MAX),
         )  # fmt: skip
         folder, archive = (given["base"] or Path.cwd()).absolute(), given["archive"]
         settings = BoardSettings(
             given["log"], given["blobs"], folder, prefix, given["exclude"], blob_grace_s, publishing, archive,
             given["blobs_for"] or archive, given["include"], given["signing_key"], given["trusted_keys"],
-            given["job_context"],
+            given["job_context"], dict(given["sites"]),
         )  # fmt: skip
         resources = Resources(settings, create=create)
         self.context = BoardContext(resources, Agents(resources, runtime, configure_logging))
@@ -172,8 +178,7 @@ class Callboard:
             raise
 
     async def _close(self) -> None:
-        await self.context.agents.close()
-        await self.context.resources.close()
+        await self.context.close()
 
     async def ensure_topics(self) -> None:
         """Create the topics that the log lacks. Existing ones stay as they are."""
@@ -264,14 +269,15 @@ class Callboard:
     projection = method(opening.projection)
     reaction = method(opening.reaction)
     status = method(questions.status)
-    queue = method(queues.queue)
+    site_status = method(site_status)
+    queue = method(across(queues.queue))
     queue_entry = method(questions.queue_entry)
     cohorts = method(questions.cohorts)
     folds = method(exposing.folds)
     replay = method(exposing.replay)
-    errors = method(queues.errors)
+    errors = method(across(queues.errors))
     metrics = method(exposing.metrics)
-    explain = method(questions.explain)
+    explain = method(across(questions.explain))
 
     clear = method(clearing.clear)
     clear_all = method(clearing.clear_all)

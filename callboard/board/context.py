@@ -1,9 +1,11 @@
 """What all parts of a board share."""
 
+import asyncio
 import secrets
 import socket
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -14,6 +16,7 @@ from callboard.board.connect.agents import Agents
 from callboard.board.connect.resources import Resources
 from callboard.board.connect.settings import BoardSettings
 from callboard.board.connect.territory import Territory
+from callboard.errors import CallboardError
 from callboard.messages.topics import Topics
 
 if TYPE_CHECKING:
@@ -59,6 +62,8 @@ class BoardContext:
         """Appends new jobs."""
         self.folds: FoldAnnouncements | None = None
         """What was read of the announcements of folds."""
+        self.sites: dict[str, asyncio.Task[BoardContext]] = {}
+        """The boards of sites that were opened, by the names of their relays."""
 
     @cached_property
     def incarnation(self) -> str:
@@ -84,6 +89,16 @@ class BoardContext:
     def blobs(self) -> BlobStore:
         """The open blob store. Raises ``ConfigError`` if the board is not open."""
         return self.resources.blobs
+
+    async def close(self) -> None:
+        """Close the sites that were opened, the agents, the log and the blob store. Idempotent."""
+        opened, self.sites = self.sites, {}
+        for site in opened.values():
+            site.cancel()
+            with suppress(CallboardError, asyncio.CancelledError):
+                await (await site).close()
+        await self.agents.close()
+        await self.resources.close()
 
     async def viewer(self) -> Agent:
         """An agent that can answer questions about the board."""

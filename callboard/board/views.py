@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from callboard.board.page import Page
+from callboard.board.site_status import SiteStatus
 
 QueueState = Literal["idle", "running", "blocked"]
 """Whether a queue moves: it is empty; it does; or its head cannot be imported, or failed repeatedly."""
@@ -114,7 +115,8 @@ class SubscriberStatus:
     packages and those with failed ``hooks`` included; ``errors_dropped`` counts further ones that did not fit in
     memory. ``counts``: others wait for it. ``hooks_due`` counts the packages whose hook after the import has not
     succeeded yet; the first that failed is at ``hook_offset``, -1 for none. ``left`` are the newest offsets behind its
-    position that are not finished. ``needs``: it needs an operator; ``troubles`` say why, and what to do.
+    position that are not finished. ``needs``: it needs an operator; ``troubles`` say why, and what to do. A relay has a
+    ``site``; its ``offset`` and its queue are those of the slowest subscriber there.
     """
 
     name: str
@@ -166,6 +168,7 @@ class SubscriberStatus:
     uncounted: int = 0
     include: tuple[str, ...] = ()
     exclude: tuple[str, ...] = ()
+    site: SiteStatus | None = None
 
 
 def shown_state(row: SubscriberStatus) -> str:

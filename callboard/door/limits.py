@@ -3,6 +3,9 @@
 NAME_CHARS_MAX = 100
 """Name of a publisher or subscriber: it appears in table rows, log lines and URLs."""
 
+SITES_MAX = 9
+"""Names in that of a subscriber behind relays: together they still fit a message."""
+
 ID_CHARS_MAX = 200
 """A request id, user, author or metadata key: they are headers and columns, and shown in full."""
 

@@ -21,6 +21,7 @@ from callboard.door.rules import (
     place_or_none,
     several,
     shown,
+    subscriber,
     text,
     whole,
 )
@@ -31,7 +32,7 @@ OFFSET = whole(0, limits.OFFSET_MAX)
 MOST = optional(OFFSET)
 
 ARGUMENTS: dict[str, Rule] = {
-    "subscriber": name,
+    "subscriber": subscriber,
     "instance": name,
     "publisher": name_or_none,
     "cursor": text(limits.CURSOR_CHARS_MAX),
@@ -48,7 +49,7 @@ ARGUMENTS: dict[str, Rule] = {
     "kinds": several(choice(*KINDS), len(KINDS)),
     "after": optional(whole(-1, limits.OFFSET_MAX)),
     "follow": flag,
-    "to": several(name, limits.NAMES_MAX),
+    "to": several(subscriber, limits.NAMES_MAX),
     "request_id": text(limits.ID_CHARS_MAX, printable=True),
     "source": place_or_none,
     "dry_run": flag,

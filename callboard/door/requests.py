@@ -5,12 +5,25 @@ from typing import Any
 
 from callboard.backends.address import is_mistaken, is_shown_in_full
 from callboard.door import limits
-from callboard.door.rules import Rule, Unfit, checked, flag, name, number, optional, pairs, path, place, several, text
+from callboard.door.rules import (
+    Rule,
+    Unfit,
+    checked,
+    flag,
+    number,
+    optional,
+    pairs,
+    path,
+    place,
+    several,
+    subscriber,
+    text,
+)
 from callboard.errors import RequestRefused
 
 OPTIONS: dict[str, Rule] = {
     "request_id": text(limits.ID_CHARS_MAX, printable=True),
-    "recipients": several(name, limits.NAMES_MAX),
+    "recipients": several(subscriber, limits.NAMES_MAX),
     "expect": flag,
     "user": text(limits.ID_CHARS_MAX),
     "metadata": pairs(text(limits.ID_CHARS_MAX, least=1), text(limits.TEXT_CHARS_MAX), limits.METADATA_MAX),

@@ -9,9 +9,10 @@ from typing import Any, Literal
 
 from callboard.backends.echo import quoted
 from callboard.backends.repositories.paths import PATH_BYTES_MAX, check_path
-from callboard.door.limits import NAME_CHARS_MAX, PATTERN_CHARS_MAX, PATTERNS_MAX, PLACE_CHARS_MAX
+from callboard.door.limits import NAME_CHARS_MAX, PATTERN_CHARS_MAX, PATTERNS_MAX, PLACE_CHARS_MAX, SITES_MAX
 from callboard.door.names import suggestion
 from callboard.errors import CallboardError
+from callboard.messages.relayed import SEPARATOR
 
 Rule = Callable[[Any], Any]
 """Returns the normalised value. Raises ``Unfit``."""
@@ -114,6 +115,16 @@ def name(value: Any) -> str:
     """The name of a publisher or a subscriber."""
     if not isinstance(value, str) or not is_name(value):
         raise Unfit(value, f"a name: up to {NAME_CHARS_MAX} printable characters without '/', or spaces at its ends")
+    return plain(value)
+
+
+def subscriber(value: Any) -> str:
+    """The name of a subscriber, or for one behind relays ``SITE/SUBSCRIBER``."""
+    parts = value.split(SEPARATOR) if isinstance(value, str) else []
+    if not 0 < len(parts) <= SITES_MAX or not all(map(is_name, parts)):
+        raise Unfit(
+            value, f"a name, or SITE/NAME: each up to {NAME_CHARS_MAX} printable characters, no spaces at its ends"
+        )
     return plain(value)
 
 

@@ -242,8 +242,8 @@ def _kind(headers: Mapping[str, str], where: str) -> str:
 
 
 def addressed(recipients: str, subscriber: str) -> bool:
-    """Whether, by this header, the record may be for the subscriber; the message decides."""
-    return not recipients or subscriber in recipients.split("\n")
+    """Whether, by this header, the record may be for the subscriber, or for its site; the message decides."""
+    return not recipients or f"\n{subscriber}\n" in (lines := f"\n{recipients}\n") or f"\n{subscriber}/" in lines
 
 
 def may_be_by(record: Record, subscriber: str) -> bool:

@@ -21,6 +21,17 @@ SEPARATOR = "/"
 STEP = re.compile(r"([^@ ]{1,200})@([0-9]{1,19})")
 
 
+def site_of(subscriber: str) -> str:
+    """The subscriber itself, or for ``SITE/EDGE`` the relay that speaks for it."""
+    return subscriber.partition(SEPARATOR)[0]
+
+
+def is_for(recipients: Iterable[str], subscriber: str) -> bool:
+    """Whether a package for these recipients, all if there are none, is one for the subscriber, or for its site."""
+    recipients = tuple(recipients)
+    return not recipients or subscriber in recipients or subscriber in map(site_of, recipients)
+
+
 @dataclass(frozen=True, slots=True)
 class Origin:
     """By which relay a record came here, and where it was before: the logs with its offset on each, oldest first."""

@@ -6,7 +6,7 @@ from contextlib import asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
 
-from callboard import Callboard
+from callboard import Callboard, SiteStatus
 from callboard.backends.logs.signed_log import Ignored
 from callboard.board.publisher import Publisher
 from callboard.board.read.status.families import exposed, single
@@ -53,7 +53,10 @@ async def exposed_by(board: Callboard) -> str:
     found = await board.topology.view()
     members = tuple(replace(member, lag_s=1.0) for member in found.members)
     cluster = replace(found, members=members, refused={"lease_runs": 1})
-    seldom = board_metrics(BoardStatus((), ()), {}, {}, (), {"callboard.status": Ignored(1)}, cluster)
+    row = (await board.status()).subscribers[0]
+    relay = replace(row, site=SiteStatus("berlin", 1, {"idle": 1}, 0, 0, 1, 0, 1.0, "", "", "", ()))
+    seldom = board_metrics(BoardStatus((relay,), ()), {}, {}, (), {"callboard.status": Ignored(1)}, cluster)
     known = {"callboard_cluster_refused", "callboard_cluster_member_lag_seconds", "callboard_untrusted_records"}
+    known |= {f"callboard_site_{name}" for name in ("subscribers", "needs", "errors", "relayed", "age_seconds")}
     problem = single("jobs_problem", "1 while jobs cannot be read.", 1)
     return await board.metrics() + exposed([*(each for each in seldom if each.name in known), *problem])

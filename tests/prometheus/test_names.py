@@ -22,7 +22,7 @@ ALERTS = yaml.safe_load((ROOT / "deploy" / "prometheus" / "alerts.yml").read_tex
 RULES: list[dict[str, Any]] = ALERTS["groups"][0]["rules"]
 PANELS = [panel for panel in DASHBOARD["panels"] if panel["type"] != "row"]
 SERIES = re.compile(r"callboard_\w+")
-SAMPLE = re.compile(r'(\w+)(?:\{(.*)\})? \S+')
+SAMPLE = re.compile(r"(\w+)(?:\{(.*)\})? \S+")
 LABEL = re.compile(r'(\w+)="(?:[^"\\]|\\.)*"')
 
 
@@ -83,6 +83,7 @@ def test_the_dashboard_shows_nearly_every_metric(text: str) -> None:
     assert families - shown == {
         "callboard_cohort_bytes", "callboard_cohort_members", "callboard_subscriber_queue",
         "callboard_subscriber_offset", "callboard_subscribers_left_out", "callboard_publishers_left_out",
+        "callboard_site_errors", "callboard_site_relayed",
     }  # fmt: skip
 
 

@@ -54,9 +54,7 @@ async def staged(folder: Path) -> AsyncIterator[Callboard]:
         await good.caught_up(DEADLINE_S)
         for name, then in (("stuck", "block"), ("careful", "quarantine"), ("careless", "skip")):
             into = folder / name
-            await stack.enter_async_context(
-                board.subscriber(name, into, before_import=refuse, on_give_up=then, **ONCE)
-            )
+            await stack.enter_async_context(board.subscriber(name, into, before_import=refuse, on_give_up=then, **ONCE))
         (site / "blog" / "a.html").write_text("the second night")
         (site / "blog" / "b.html").write_text("another page")
         await main.publish(site, ["/blog"], full=True, user="ben")

@@ -1,7 +1,7 @@
 """The health of an open board: its topics, the newest records, and the positions of its subscribers."""
 
 from collections.abc import AsyncIterator, Mapping
-from dataclasses import astuple, dataclass
+from dataclasses import astuple, dataclass, replace
 from shlex import quote
 
 from callboard.backends.examination import CLOCK_SKEW_MAX_S, Clock, Finding, advice, ok, problem
@@ -11,6 +11,7 @@ from callboard.backends.logs.walk import newest
 from callboard.board.context import BoardContext
 from callboard.board.read.log.log_records import in_a_line, opened
 from callboard.board.read.questions import status as status_of
+from callboard.board.read.status.retention_forecast import as_reader, lag_s
 from callboard.board.views import SubscriberStatus, Trouble, shown_state
 from callboard.errors import OffsetOutOfRange, TopicMissing
 from callboard.messages.topics import broadcast_topic, control_topic, job_topic, listener_topic
@@ -91,14 +92,15 @@ async def examine_fleet(
     ]
     if status.problem:
         found.append(problem(status.problem, "see `callboard log list`"))
-    present = [row for row in status.subscribers if row.liveness != "gone"]
+    present = [as_reader(row) for row in status.subscribers if row.liveness != "gone"]
     topic = board.topics.package
     first, end = await board.log.bounds(topic)
     behind = sorted((row for row in present if 0 <= row.offset < end - 1), key=lambda row: row.offset)
     if behind and behind[0].offset + 1 >= first:
+        slowest = replace(behind[0], lag_s=await lag_s(board.log, topic, behind[0], first, board.now_ns()))
         for retention in (configured, kept.get(topic)):
             if retention is not None:
-                found += await _left(board, behind[0], retention)
+                found += await _left(board, slowest, retention)
     late = sum(row.lag_packages != 0 or row.uncounted > 0 for row in present)  # -1: on another log, or not known yet
     return [*found, ok(f"subscribers: {len(present)}, of which {late} behind")]
 
@@ -115,7 +117,7 @@ async def _left(board: BoardContext, slowest: SubscriberStatus, retention: Reten
     at = f"the slowest, {slowest.name}, is at offset {slowest.offset}, {slowest.lag_packages} packages behind"
     fix = f"see `callboard queue {quote(slowest.name)}` for what holds it up, or raise "
     found = []
-    if (kept_s := retention.older_than_s) is not None and slowest.lag_s >= 0:  # -1 while it is being counted
+    if (kept_s := retention.older_than_s) is not None:
         left_s = max(0.0, kept_s - slowest.lag_s)
         what = f"{at}: its next package is removed in {left_s / 3600:.1f} h"
         soon = slowest.lag_s > SOON * kept_s

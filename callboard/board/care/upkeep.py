@@ -23,6 +23,7 @@ from callboard.door.rules import checked, choice, instance_of, number, optional
 from callboard.errors import NotAnswered, RequestRefused
 from callboard.messages.distribution.fleet_mail import Liveness
 from callboard.messages.distribution.topic_messages import DiscoveryMessage
+from callboard.messages.relayed import SEPARATOR
 
 if TYPE_CHECKING:  # a board that is only read does not load these
     from callboard.board.care.retention_gate import GatePolicy, RetentionGate
@@ -39,11 +40,16 @@ async def verify(board: BoardContext, subscriber: str, *paths: str, timeout_s: f
     """Compare a running subscriber's content at and below the paths, or all of it, with what the log says.
 
     Raises ``RequestRefused`` for a subscriber that is unknown or cannot list its content, and ``NotAnswered`` if it
-    does not run, stops meanwhile, or takes longer than ``timeout_s`` seconds.
+    does not run, stops meanwhile, or takes longer than ``timeout_s`` seconds. What one of a site should have, the
+    site's log says, which must be configured.
     """
     from callboard.board.care.verifying import compare
 
     scope = asked(subscriber=subscriber, paths=paths, timeout_s=timeout_s)["paths"]
+    if SEPARATOR in subscriber:
+        from callboard.board.care.verifying_at_site import verify_at_site
+
+        return await verify_at_site(board, subscriber, scope, timeout_s)
     said = await _running(board, subscriber, timeout_s)
     result = await _listed(board, subscriber, scope, timeout_s)
     if result.accepted is None:

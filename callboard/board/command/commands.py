@@ -11,12 +11,14 @@ from typing import TypedDict, Unpack
 
 from callboard.actors.core.agent import Agent
 from callboard.actors.publisher import roles
-from callboard.actors.publisher.fleet.following import position
+from callboard.actors.publisher.fleet.following import as_reader, position
 from callboard.board.connect.user import current_user
 from callboard.board.context import BoardContext
 from callboard.board.read.questions import member
 from callboard.board.read.queues.queue_sizes import log_identity
-from callboard.board.read.status.status import members
+from callboard.board.read.queues.queues import queue
+from callboard.board.read.sites.across import across
+from callboard.board.read.status.status import members, relay_of
 from callboard.board.views import CommandResult
 from callboard.door.limits import ANSWER_S
 from callboard.door.names import unknown
@@ -38,6 +40,7 @@ from callboard.messages.distribution.topic_messages import (
     VerifyCommand,
 )
 from callboard.messages.event import replaced
+from callboard.messages.relayed import SEPARATOR, site_of
 
 Command = ClearCommand | RetryCommand | SkipCommand | PauseCommand | ResumeCommand | ThrottleCommand | VerifyCommand
 NAMES: Mapping[type, str] = {kind: name for name, kind in COMMANDS.items()}
@@ -106,13 +109,19 @@ async def skip(
         asked(offset=offset)
     else:
         asked(subscriber=subscriber)
-        timeout_s = options.get("timeout_s", ANSWER_S)
-        said = (await member(board, subscriber, timeout_s)).announcement
-        if said.head_offset < 0:
-            message = f"nothing is at the head of the queue of {subscriber!r}; say which offset to skip"
+        offset = await _head(board, subscriber, options.get("timeout_s", ANSWER_S))
+        if offset < 0:
+            message = f"nothing is known to be at the head of the queue of {subscriber!r}; say which offset to skip"
             raise RequestRefused(message, code="empty")
-        offset = said.head_offset
     return await _checked_send(board, subscriber, options, SkipCommand(offset=offset))
+
+
+async def _head(board: BoardContext, subscriber: str, timeout_s: float) -> int:
+    """The offset of the package at the head of its queue; -1 if there is none."""
+    if SEPARATOR not in subscriber:
+        return (await member(board, subscriber, timeout_s)).announcement.head_offset
+    view = await across(queue)(board, subscriber, limit=1, timeout_s=timeout_s)
+    return view.items[0].offset if view.items else -1
 
 
 async def pause(board: BoardContext, subscriber: str, **options: Unpack[CommandOptions]) -> CommandResult:
@@ -156,7 +165,7 @@ async def send(
     publisher: str = "",
 ) -> CommandResult:
     """Append the command, and wait for the result if the subscriber is there to give one."""
-    log_id, said = await board.log.identity(board.topics.package), target and target.announcement
+    log_id, said = await board.log.identity(board.topics.package), target and as_reader(target).announcement
     timeout_s = options.get("timeout_s", ANSWER_S)
     unnamed = CommandMessage(
         subscriber_instance=said.subscriber_instance if said else "",
@@ -174,9 +183,11 @@ async def send(
     if sent.problem:
         raise LogUnavailable(sent.problem)
     if target is None or target.liveness in (Liveness.STOPPED, Liveness.GONE):
+        site, _, name = subscriber.partition(SEPARATOR)
         absent = "was never heard of" if target is None else f"is {target.liveness.name.lower()}"
         then = "" if target is None else ", unless with another repository"
-        return _result(message, command, None, f"{subscriber} {absent}; it gets the command when it starts{then}")
+        gets = f"passes the command on to {name}" if name else "gets the command"
+        return _result(message, command, None, f"{site} {absent}; it {gets} when it starts{then}")
     try:
         answer = await agent.ask(roles.COMMAND_SENDER, CommandResultQuery(command_id=message.command_id), timeout_s)
     except NotAnswered:
@@ -193,7 +204,7 @@ async def _checked_send(
     log_id = await log_identity(board.log, board.topics.package)
     fleet = await members(agent, log_id, options.get("timeout_s", ANSWER_S))
     known = {each.announcement.subscriber: each for each in fleet}
-    target = known.get(subscriber)
+    target = relay_of(fleet, subscriber) if SEPARATOR in subscriber else known.get(subscriber)
     can_wait = isinstance(command, PauseCommand | ThrottleCommand) and not board.settings.trusted_keys
     if target is None and not (can_wait and options.get("force", False)):
         then = " With --force, the command waits for it to start" if can_wait else ""
@@ -206,9 +217,9 @@ async def _unanswered(agent: Agent, message: CommandMessage, timeout_s: float) -
     known: dict[str, DiscoveryMessage] = {}
     with suppress(NotAnswered):
         known = {each.announcement.subscriber: each.announcement for each in await members(agent, "", timeout_s)}
-    now = known.get(message.subscriber)
+    now = known.get(name := site_of(message.subscriber))
     if now is not None and now.subscriber_instance != message.subscriber_instance:
-        return f"{message.subscriber} has another repository now, which ignores the command; see `callboard status`"
+        return f"{name} has another repository now, which ignores the command; see `callboard status`"
     return f"{message.subscriber} has not answered within {timeout_s:g} s; the command stands"
 
 

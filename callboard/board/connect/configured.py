@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from callboard.board.connect.settings import Publishing
+from callboard.board.connect.settings import Publishing, SitePlace
 from callboard.board.connect.signing_keys import Keys, read_keys
 from callboard.board.connect.territory import Territory
 
@@ -22,6 +22,7 @@ class BoardOptions(Keys):
     publishing: Publishing
     blobs_for: str
     job_context: tuple[str, ...]
+    sites: dict[str, SitePlace]
 
 
 def board_options(config: "Config", *, events: bool = True) -> BoardOptions:
@@ -49,6 +50,7 @@ def board_options(config: "Config", *, events: bool = True) -> BoardOptions:
         publishing=publishing,
         blobs_for=config.archive.place,
         job_context=config.job_context,
+        sites={name: SitePlace(its.to, its.to_blobs) for name, its in config.relays.items() if its.to},
         **read_keys(config.signing_key, config.trusted_keys),
     )
 

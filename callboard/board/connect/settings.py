@@ -1,5 +1,6 @@
 """The settings of a board and of its publishers, as data that can be sent to another process."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Literal
@@ -56,6 +57,19 @@ class Publishing:
 
 
 @dataclass(frozen=True, slots=True)
+class SitePlace:
+    """Where the log and the blob store of a relay's site are, to look into what the relay does not tell.
+
+    Args:
+        log: the URL of the site's log.
+        blobs: its blob store; in the folder of a SQLite log if not given.
+    """
+
+    log: str = field(repr=False)
+    blobs: str = field(default="", repr=False)
+
+
+@dataclass(frozen=True, slots=True)
 class BoardSettings:
     """Where the log and the blob store are, and how they are used.
 
@@ -63,7 +77,8 @@ class BoardSettings:
     from ``base``. Publishers collect blobs if ``blob_grace_s`` is above 0. Records that the log no longer has are read
     from ``archive``, if given; blobs that the archive ``blobs_for`` refers to are not collected. With a
     ``signing_key``, appended records are signed; with ``trusted_keys``, only records signed with one of them count.
-    What is bound in logs under the names of ``job_context`` goes with the jobs that are added.
+    What is bound in logs under the names of ``job_context`` goes with the jobs that are added. ``sites`` are by the
+    names of their relays.
     """
 
     log: str = field(repr=False)
@@ -79,6 +94,7 @@ class BoardSettings:
     signing_key: SigningKey | None = None
     trusted_keys: tuple[SigningKey, ...] = ()
     job_context: tuple[str, ...] = ()
+    sites: Mapping[str, SitePlace] = field(default_factory=dict, hash=False)
 
     @property
     def patterns(self) -> PathPatterns:

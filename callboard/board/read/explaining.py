@@ -26,6 +26,7 @@ from callboard.messages.distribution.topic_messages import (
 from callboard.messages.event import Event
 from callboard.messages.headers import addressed, may_be_by, told_in
 from callboard.messages.record import Record
+from callboard.messages.relayed import is_for
 from callboard.messages.repeated import original_of
 
 LOOK_BACK = 100_000
@@ -167,7 +168,7 @@ def leaves_out(
     follows = said.configuration.follows
     if follows and message.publisher not in follows:
         return f"not followed: the subscriber follows {', '.join(follows)}"
-    if message.recipients and said.subscriber not in message.recipients:
+    if not is_for(message.recipients, said.subscriber):
         return f"not for it, but for {', '.join(message.recipients)} alone"
     status = statuses.get(offset)
     if status is not None and status.status is Status.SUPERSEDED:

@@ -11,6 +11,7 @@ from callboard.errors import RequestRefused
 from callboard.messages.distribution.fleet_mail import Member
 from callboard.messages.distribution.topic_messages import DiscoveryMessage
 from callboard.messages.headers import told_in
+from callboard.messages.relayed import site_of
 from callboard.messages.topics import Topics
 
 LOOK_BACK = 100_000
@@ -42,9 +43,12 @@ async def demand_publisher(log: Log, topics: Topics, publisher: str) -> None:
 
 
 def demand_subscribers(known: Iterable[Member], wanted: Iterable[str], *, expect: bool) -> tuple[str, ...]:
-    """The unknown ones among ``wanted``. Raises ``RequestRefused`` unless they are expected."""
-    names = {each.announcement.subscriber for each in known}
-    absent = tuple(name for name in wanted if name not in names)
+    """The unknown ones among ``wanted``; those of a site are known to its relay alone.
+
+    Raises ``RequestRefused`` unless they are expected.
+    """
+    names = {each.announcement.subscriber: each.announcement.site for each in known}
+    absent = tuple(name for name in wanted if name not in names and names.get(site_of(name)) is None)
     if absent and not expect:
         raise unknown("subscriber", absent[0], names, EXPECT)
     return absent

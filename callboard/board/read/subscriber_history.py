@@ -17,6 +17,7 @@ from callboard.messages.distribution.topic_messages import (
 )
 from callboard.messages.headers import addressed, may_be_by
 from callboard.messages.record import Record
+from callboard.messages.relayed import site_of
 
 COMMANDS_BACK = 5_000
 """Commands read, of all subscribers."""
@@ -75,7 +76,7 @@ async def subscriber_history(board: BoardContext, subscriber: str, *, limit: int
     async for record in newest(log, topics.command, COMMANDS_BACK):
         event = opened(record) if addressed(record.header("recipients"), subscriber) else None
         if isinstance(event, CommandMessage) and event.subscriber == subscriber:
-            commands.append(_commanded(record, event, answers.get(record.offset)))
+            commands.append(_commanded(record, event, answers.get(event.command_id)))
     return SubscriberHistory(tuple(reversed(commands)), tuple(positions))
 
 
@@ -87,16 +88,16 @@ def _commanded(record: Record, said: CommandMessage, answer: Answer | None) -> C
     return Commanded(*asked_for, result.accepted, result.packages, result.reason, at_ns)
 
 
-async def _reported(log: Log, topic: str, subscriber: str) -> tuple[dict[int, Answer], Positions]:
-    """By the offset of a command, how it was answered; and the positions by statuses."""
-    answers, positions = dict[int, Answer](), Positions(maxlen=POSITIONS_MAX)
+async def _reported(log: Log, topic: str, subscriber: str) -> tuple[dict[str, Answer], Positions]:
+    """By the id of a command, how it was answered, by itself or its relay; and the positions by statuses."""
+    answers, positions, names = dict[str, Answer](), Positions(maxlen=POSITIONS_MAX), {subscriber, site_of(subscriber)}
     instance, last = "", -1
     async for record in newest(log, topic, SAID_BACK):
-        said = opened(record) if may_be_by(record, subscriber) else None
-        if getattr(said, "subscriber", "") != subscriber:
+        said = opened(record) if any(may_be_by(record, name) for name in names) else None
+        if isinstance(said, CommandResultMessage) and said.subscriber in names:
+            answers[said.command_id] = said, record.time_ns
+        elif getattr(said, "subscriber", "") != subscriber:
             continue
-        if isinstance(said, CommandResultMessage):
-            answers[said.command_offset] = said, record.time_ns
         elif isinstance(said, PackageStatusMessage) and said.status in MOVES:
             if said.subscriber_instance != instance:  # another repository, which may be further back
                 instance, last = said.subscriber_instance, -1

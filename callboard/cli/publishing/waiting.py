@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from callboard.board.read.status.remedies import why
 from callboard.board.read.status.status import BLOCKED_ATTEMPTS
 from callboard.board.views import SubscriberStatus, shown_state
+from callboard.messages.relayed import is_for, site_of
 from callboard.units import age
 
 if TYPE_CHECKING:
@@ -75,10 +76,12 @@ def _line(row: SubscriberStatus, offset: int) -> str:
 def _absent(publisher: str, recipients: Collection[str], fleet: Collection[str]) -> Iterator[str]:
     """The remark about subscribers that are not live."""
     if recipients:
-        yield from (f"{name} is not running; it gets this when it starts" for name in recipients if name not in fleet)
+        yield from (
+            f"{name} is not running; it gets this when it starts" for name in recipients if site_of(name) not in fleet
+        )
     elif not fleet:
         yield f"no subscriber of {publisher!r} is running; the package stays on the log for them"
 
 
 def _gets(row: SubscriberStatus, publisher: str, recipients: Collection[str]) -> bool:
-    return (not row.follows or publisher in row.follows) and (not recipients or row.name in recipients)
+    return (not row.follows or publisher in row.follows) and is_for(recipients, row.name)

@@ -16,7 +16,7 @@ from callboard.units import age, count
 
 def errors(
     options: BoardOptions,
-    subscriber: Annotated[str, typer.Argument(metavar="[NAME]", help="Only this subscriber.")] = "",
+    subscriber: Annotated[str, typer.Argument(metavar="[NAME]", help="Only this subscriber, or SITE/SUBSCRIBER.")] = "",
     publisher: PublisherName = "",
     after: After = "",
     limit: Limit = 20,
@@ -35,7 +35,7 @@ def errors(
                 (
                     row.subscriber,
                     row.publisher,
-                    str(row.offset),
+                    str(row.offset) if row.offset >= 0 else "",
                     text("expired", style="dim") if row.expired else row.status.replace("_", " "),
                     str(row.attempts),
                     age(row.age_s),
@@ -50,7 +50,7 @@ def errors(
 
 def _advise(view: Page[FailedPackage]) -> None:
     """The remedies, shown for the first error of each kind."""
-    examples = {row.status: row for row in reversed(view.items) if not row.expired}
+    examples = {row.status: row for row in reversed(view.items) if not row.expired and row.offset >= 0}
     commands = [line for row in examples.values() for line in _commands(row)]
     if commands:
         show("")

@@ -17,7 +17,9 @@ if TYPE_CHECKING:
 
 def explain(
     options: BoardOptions,
-    subscriber: Annotated[str, typer.Argument(metavar="NAME", help="The subscriber.", show_default=False)],
+    subscriber: Annotated[
+        str, typer.Argument(metavar="NAME", help="The subscriber, or SITE/SUBSCRIBER.", show_default=False)
+    ],
     path: Annotated[str, typer.Argument(help="Such as /blog/a.html.", show_default=False)],
     json: Json = False,
 ) -> None:
@@ -43,4 +45,5 @@ def _line(package: Involved) -> str:
     ago = age((time.time_ns() - package.time_ns) / 1e9)
     by = f" by {package.user}" if package.user else ""
     what = f"{package.kind or 'record'} of {package.publisher or 'unknown'}{by}"
-    return f"offset {package.offset}, {what}, {ago} ago: {package.fate}"
+    where = f"offset {package.offset}" if package.offset >= 0 else "published at the site"
+    return f"{where}, {what}, {ago} ago: {package.fate}"

@@ -19,7 +19,9 @@ if TYPE_CHECKING:
 
 def queue(
     options: BoardOptions,
-    subscriber: Annotated[str, typer.Argument(metavar="[NAME]", help="The subscriber.", show_default=False)] = "",
+    subscriber: Annotated[
+        str, typer.Argument(metavar="[NAME]", help="The subscriber, or SITE/SUBSCRIBER.", show_default=False)
+    ] = "",
     cohort: Annotated[
         Cohort | None,
         typer.Option(help="The slowest editable subscriber (persisted), or the slowest of all (published)."),
@@ -67,13 +69,16 @@ def _show(view: QueueView) -> None:
         show(f"the queue of {view.subscriber} is empty")
         _tell(view)
         return
-    show(f"{count(view.size, 'package')} ({size(view.length)}), the oldest {age(view.oldest_s)} old, {view.state}")
+    length = f" ({size(view.length)})" if view.length >= 0 else ""
+    oldest = f", the oldest {age(view.oldest_s)} old" if view.oldest_s >= 0 else ""
+    many = count(view.size, "package") if view.size >= 0 else "an unknown number of packages"
+    show(f"{many}{length}{oldest}, {view.state}")
     columns = ("<OFFSET>", "KIND", "PUBLISHER", "<SIZE>", "AGE", "PATHS")
     show_table(
         columns,
         (
             (
-                str(package.offset),
+                str(package.offset) if package.offset >= 0 else "",
                 package.kind,
                 package.publisher,
                 size(package.length),

@@ -2,6 +2,7 @@
 
 import asyncio
 import sys
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -10,15 +11,19 @@ from callboard.board.entities.health.fold_report import FoldReport
 from callboard.board.envelope import fields_of
 from callboard.board.read.status.retention_forecast import RetentionForecast
 from callboard.board.read.status.selection import Selection, Sort
+from callboard.board.site_status import SiteStatus
 from callboard.board.views import BoardStatus
 from callboard.cli.board import on_board
 from callboard.cli.log.retention import retention_forecasts, warn
 from callboard.cli.options import BoardOptions, Json
-from callboard.cli.terminal.output import say, show_drawn, show_json
+from callboard.cli.terminal.output import say, show, show_drawn, show_json
 from callboard.errors import ConfigError
+from callboard.messages.relayed import SEPARATOR
 
 if TYPE_CHECKING:
     from callboard.board.board import Callboard
+
+Looked = tuple[BoardStatus, list[RetentionForecast], tuple[FoldReport, ...]]
 
 REFRESH_S = 1.0
 """Subscribers announce a change at most once a second."""
@@ -27,7 +32,8 @@ REFRESH_S = 1.0
 def status(
     options: BoardOptions,
     names: Annotated[
-        list[str] | None, typer.Argument(help="Subscribers, or patterns such as 'edge-*'.", show_default=False)
+        list[str] | None,
+        typer.Argument(help="Subscribers, patterns such as 'edge-*', or SITE/SUBSCRIBER.", show_default=False),
     ] = None,
     needs: Annotated[bool, typer.Option("--needs", help="Only those that need attention.")] = False,
     state: Annotated[
@@ -37,15 +43,20 @@ def status(
     watch: Annotated[bool, typer.Option("--watch", help="Refresh until Ctrl-C; needs a terminal.")] = False,
     json: Json = False,
 ) -> None:
-    """Show every subscriber and publisher: state, how far behind, why, and which command helps."""
-    selection = Selection(tuple(names or ()), tuple(state or ()), needs, sort)
-    if watch and (json or not sys.stdout.isatty()):
-        raise ConfigError("--watch needs a terminal; leave it out")
+    """Show every subscriber and publisher: state, how far behind, why, and which command helps.
+
+    For the name of a relay, it also shows the site behind it.
+    """
+    behind = [name for name in names or () if SEPARATOR in name]
+    plain = tuple(name for name in names or () if SEPARATOR not in name)
+    selection = Selection(plain, tuple(state or ()), needs, sort)
+    if watch and (json or behind or not sys.stdout.isatty()):
+        raise ConfigError("--watch needs a terminal, and is not for SITE/SUBSCRIBER; leave it out")
     from callboard.cli.status.status_screen import Screen
 
     section = options.load().config.retention
 
-    async def look(board: "Callboard") -> tuple[BoardStatus, list[RetentionForecast], tuple[FoldReport, ...]]:
+    async def look(board: "Callboard") -> Looked:
         view = await board.status()
         return view, await retention_forecasts(board, section, view.subscribers), await board.folds()
 
@@ -60,14 +71,34 @@ def status(
                 live.update(Screen(view, left, selection, folds, fit=True), refresh=True)
                 await asyncio.sleep(REFRESH_S)
 
+    async def with_sites(board: "Callboard") -> tuple[Looked, list[SiteStatus]]:
+        return (found := await look(board)), await _sites(board, found[0], names or ())
+
     if watch:
         on_board(options, watching, endless=True)
         return
-    view, left, folds = on_board(options, look)
+    (view, left, folds), sites = on_board(options, with_sites)
     if json:
-        show_json(fields_of(selection.status(view)) | {"retention_forecast": left, "folds": folds})
+        told = {"retention_forecast": left, "folds": folds, "sites": sites}
+        show_json(fields_of(selection.status(view)) | told)
         return
-    show_drawn(Screen(view, left, selection, folds))
+    if plain or not behind:
+        show_drawn(Screen(view, left, selection, folds))
+    _show(sites)
     if view.problem:
         say(f"warning: {view.problem}")
     warn(section, left)
+
+
+async def _sites(board: "Callboard", view: BoardStatus, names: Iterable[str]) -> list[SiteStatus]:
+    """The sites of those names that are relays, or behind one."""
+    relays = {row.name for row in view.subscribers if row.site is not None}
+    return [await board.site_status(name) for name in names if name in relays or SEPARATOR in name]
+
+
+def _show(sites: Iterable[SiteStatus]) -> None:
+    from callboard.cli.status.sites_table import site_tree
+
+    for site in sites:
+        show("")
+        show_drawn(site_tree(site))

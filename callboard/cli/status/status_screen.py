@@ -23,6 +23,7 @@ from callboard.board.views import (
     shown_state,
 )
 from callboard.cli.status.folds_table import folds_table
+from callboard.cli.status.sites_table import sites_table
 from callboard.cli.terminal.output import state_text, table, text
 from callboard.escaping import escaped
 from callboard.units import age, count, size
@@ -46,8 +47,8 @@ BESIDE_CELLS = 20
 
 
 class Screen:
-    """Totals, a line for every selected subscriber, then those in trouble with their remedies, then the publishers and
-    their cohorts, then the folds.
+    """Totals, a line for every selected subscriber, those in trouble with their remedies, then the sites of relays, the
+    publishers and their cohorts, and the folds.
 
     ``left`` says who falls out of retention, and when. With ``fit`` it is no higher than the terminal: subscribers in
     trouble get half of it, and what does not fit is counted.
@@ -77,7 +78,9 @@ class Screen:
         if self._fit and self._view.problem:  # else the command says so on standard error
             totals = [text(f"problem: {self._view.problem}", style="bold red"), *totals]
         stories = [self._story(row) for row in self._rows if row.troubles or row.name in self._soon]
-        cohorts: list[RenderableType] = [text(), _publishers(self._publishers)] if self._publishers else []
+        sites = [row.site for row in self._rows if row.site is not None]
+        cohorts: list[RenderableType] = [text(), sites_table(sites)] if sites else []
+        cohorts += [text(), _publishers(self._publishers)] if self._publishers else []
         cohorts += [text(), folds_table(self._folds)] if self._folds else []
         notes: list[RenderableType] = []
         for note in self._view.notes:

@@ -11,6 +11,7 @@ from callboard.cli.commanding import Said, commanding
 from callboard.cli.options import PublisherName, Yes
 from callboard.cli.subscribers.command import report
 from callboard.errors import RequestRefused
+from callboard.messages.relayed import SEPARATOR
 from callboard.units import count
 
 if TYPE_CHECKING:
@@ -20,7 +21,9 @@ if TYPE_CHECKING:
 @commanding(report)
 def clear(
     said: Said,
-    subscriber: Annotated[str, typer.Argument(metavar="[NAME]", help="The subscriber; it must be editable.")] = "",
+    subscriber: Annotated[
+        str, typer.Argument(metavar="[NAME]", help="The subscriber, or SITE/SUBSCRIBER; it must be editable.")
+    ] = "",
     publisher: PublisherName = "",
     first: Annotated[
         int | None, typer.Option(min=1, help="This many from the head (with all: the cohort's), and quarantined ones.")
@@ -44,14 +47,23 @@ def clear(
                 confirm(f"have every editable subscriber skip {which} has queued?")
             return await board.clear_all(publisher, first=first, **said)
         if not yes:
-            view = await board.queue(subscriber, publisher, limit=0)
             which = f"the first {first}" if first else f"those up to offset {up_to}" if up_to is not None else "all"
-            more = "" if view.complete else " or more"
-            queued = f"{subscriber} has {count(view.size, 'package')}{more} queued"
+            queued = await _queued(board, subscriber, publisher)
             confirm(f"{queued}; have it skip {which}, and quarantined packages up to there?")
         return await board.clear(subscriber, publisher, first=first, up_to=up_to, **said)
 
     return work
+
+
+async def _queued(board: "Callboard", subscriber: str, publisher: str) -> str:
+    try:
+        view = await board.queue(subscriber, publisher, limit=0)
+    except RequestRefused as error:
+        if error.code != "at_site":
+            raise
+        return f"the queue of {subscriber} is not known here"
+    more = "" if view.complete or SEPARATOR in subscriber else " or more"
+    return f"{subscriber} has {count(view.size, 'package')}{more} queued"
 
 
 def confirm(question: str) -> None:

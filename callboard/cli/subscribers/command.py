@@ -11,7 +11,7 @@ from callboard.cli.commanding import Said, commanding
 from callboard.cli.terminal.exit_codes import FOUND, USAGE
 from callboard.cli.terminal.output import say, show, show_json
 
-Name = Annotated[str, typer.Argument(metavar="NAME", help="The subscriber.")]
+Name = Annotated[str, typer.Argument(metavar="NAME", help="The subscriber, or SITE/SUBSCRIBER.")]
 Force = Annotated[bool, typer.Option("--force", help="Accept an unknown name: it applies when that first starts.")]
 Offset = Annotated[int | None, typer.Argument(metavar="[OFFSET]", min=0, help="The package; default: the head.")]
 Sent = Work[CommandResult]

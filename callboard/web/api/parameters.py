@@ -6,7 +6,7 @@ from typing import Any
 from urllib.parse import parse_qsl
 
 from callboard.door import rules
-from callboard.door.limits import CURSOR_CHARS_MAX, NAME_CHARS_MAX, PAGE_MAX
+from callboard.door.limits import CURSOR_CHARS_MAX, NAME_CHARS_MAX, PAGE_MAX, SITES_MAX
 from callboard.door.names import meant
 from callboard.errors import RequestRefused
 
@@ -14,7 +14,8 @@ FIELDS_MAX = 100
 """Parameters of one request, repetitions included."""
 
 NO_NUL = r"^[^\x00]*$"
-NAME = r"^[^/\x00-\x1f\x7f-\x9f]+$"
+ONE_NAME = r"[^/\x00-\x1f\x7f-\x9f]+"
+NAME = f"^{ONE_NAME}$"
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +65,12 @@ def named(name: str, what: str, *, to: str = "") -> Parameter:
     return Parameter(name, what, schema, rules.name, to=to)
 
 
+def subscriber(name: str, what: str) -> Parameter:
+    """The name of a subscriber, or of one behind relays."""
+    most = (NAME_CHARS_MAX + 1) * SITES_MAX - 1
+    return ruled(name, what, rules.subscriber, most, f"{ONE_NAME}(/{ONE_NAME})*")
+
+
 def ruled(name: str, what: str, rule: rules.Rule, most: int, pattern: str, *, to: str = "") -> Parameter:
     """A text that follows this rule, and so this pattern."""
     schema = {"type": "string", "minLength": 1, "maxLength": most, "pattern": f"^({pattern})$"}
@@ -94,8 +101,8 @@ def _number(said: str) -> int | str:
     return int(said) if digits.isascii() and digits.isdigit() and len(digits) <= 20 else said
 
 
-SUBSCRIBER = named("subscriber", "The subscriber.")
-OF_SUBSCRIBER = named("subscriber", "Only of this subscriber.")
+SUBSCRIBER = subscriber("subscriber", "The subscriber, or SITE/SUBSCRIBER.")
+OF_SUBSCRIBER = subscriber("subscriber", "Only of this subscriber, or SITE/SUBSCRIBER.")
 OF_PUBLISHER = named("publisher", "Only of this publisher.")
 AFTER = text("after", "The `cursor` of the page before.", CURSOR_CHARS_MAX, to="cursor")
 LIMIT = whole("limit", "How many at most.", 0, PAGE_MAX, default=100)

@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING
 
+from starlette.convertors import PathConvertor, register_url_convertor
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
@@ -31,6 +32,15 @@ ANSWER_S = 60.0
 """How long a question may take, that wait included."""
 
 Answer = Callable[[Request], Awaitable[Response]]
+
+
+class AnyPath(PathConvertor):
+    """The rest of a path, line feeds included: the name of a subscriber of a site has slashes."""
+
+    regex = r"[\s\S]*"
+
+
+register_url_convertor("any", AnyPath())
 
 
 class Endpoint:
@@ -89,6 +99,7 @@ def api_routes(board: "Callboard") -> list[BaseRoute]:
         ("/openapi.json", "openapi", openapi),
         *((each.path, each.name, following.answer(each)) for each in FOLLOWS),
         *((each.path, each.name, reading(each)) for each in READS),
-        ("/{rest:path}", "nothing", nothing),
+        ("/{rest:any}", "nothing", nothing),
     ]
+    answers = [(path.replace("{subscriber}", "{subscriber:any}"), name, answer) for path, name, answer in answers]
     return [Route(PREFIX + path, Endpoint(name, answer), name=f"api {name}") for path, name, answer in answers]

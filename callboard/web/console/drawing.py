@@ -10,6 +10,7 @@ from urllib.parse import quote, urlencode
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
+from callboard.board.read.sites.report import in_words
 from callboard.escaping import escaped
 from callboard.units import age, count, size
 from callboard.version import __version__
@@ -26,7 +27,7 @@ def environment() -> Environment:
         trim_blocks=True, lstrip_blocks=True, auto_reload=False,
     )  # fmt: skip
     made.filters |= {"age": age, "size": size, "count": count, "clock": clock, "segment": segment, "query": query,
-                     "number": number}  # fmt: skip
+                     "number": number, "site": in_words}  # fmt: skip
     made.globals |= {"version": __version__, "static": static_digest()}
     return made
 

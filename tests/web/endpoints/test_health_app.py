@@ -157,9 +157,7 @@ def test_a_subscriber_that_has_failed_is_not_alive(tmp_path: Path, monkeypatch: 
     play(scenario, tmp_path)
 
 
-def test_a_worker_is_ready_while_it_is_a_member_and_takes_jobs(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_worker_is_ready_while_it_is_a_member_and_takes_jobs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("callboard.web.endpoints.shared.SHARED_S", 0.0)
 
     async def scenario(board: Callboard) -> None:

@@ -130,9 +130,7 @@ async def test_the_service_may_take_its_time_and_may_change_its_mind(monkeypatch
 @run
 async def test_a_service_that_answers_something_else_lets_nobody_in(answer, caplog):
     board = Callboard("memory:")
-    app = Starlette(
-        routes=[Mount("/board", board_app(board, access=lambda _: answer))], lifespan=board_lifespan(board)
-    )
+    app = Starlette(routes=[Mount("/board", board_app(board, access=lambda _: answer))], lifespan=board_lifespan(board))
     async with running(app) as someone:
         page = await someone.get("/board/")
         assert (page.status_code, "a bug" in problem(page)) == (500, True)

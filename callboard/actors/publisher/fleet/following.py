@@ -30,6 +30,12 @@ def position(said: DiscoveryMessage, log_id: str) -> int:
     return -1 if is_elsewhere(said, log_id) else said.offset
 
 
+def as_reader(member: Member) -> Member:
+    """The member with its own position: a relay announces that of its whole site, and may have read further."""
+    said = member.announcement
+    return member if said.site is None else replaced(member, announcement=replaced(said, offset=said.own_offset))
+
+
 def on_log(member: Member, log_id: str) -> Member:
     """The member as seen on this log: one on another log has lost its position here, and its offsets are
     dropped.
@@ -52,6 +58,7 @@ def on_log(member: Member, log_id: str) -> Member:
         import_started_ns=0,
         held_offset=-1,
         left=(),
+        site=said.site and replaced(said.site, relayed=-1, offset=-1, oldest_ns=0, worst=()),
         state=said.state if starting else State.GAP,
         reason=said.reason if starting or (said.state is State.GAP and said.reason) else reason,
     )
@@ -63,11 +70,11 @@ def after_trim(member: Member, first: int) -> Member:
     announce itself when it starts.
     """
     said = member.announcement
-    if member.liveness is not Liveness.STOPPED or not said.log_id or said.offset + 1 >= first:
+    if member.liveness is not Liveness.STOPPED or not said.log_id or said.own_offset + 1 >= first:
         return member
     if said.state is State.GAP:
         return member  # it is on another log, which is shown already
-    reason = f"was gap: packages {said.offset + 1} to {first - 1} were trimmed from the log before it imported them"
+    reason = f"was gap: packages {said.own_offset + 1} to {first - 1} were trimmed from the log before it imported them"
     return replaced(member, announcement=replaced(said, reason=reason))
 
 

@@ -11,6 +11,7 @@ from callboard.actors.publisher.roles import FLEET, QUEUE_CACHE
 from callboard.messages.distribution.fleet_mail import FleetQuery, FleetView, Member
 from callboard.messages.distribution.queue_mail import QueueSize, Sizes, SizesQuery
 from callboard.messages.distribution.topic_messages import DiscoveryMessage
+from callboard.messages.relayed import is_for, site_of
 
 FRESH_S = 1.0
 """How long a measurement holds: subscribers announce at most once a second, and packages appended since are added."""
@@ -28,8 +29,8 @@ class Tally:
         self._by_name = Counter[str]()  # the empty name stands for packages without recipients
 
     def add(self, recipients: tuple[str, ...]) -> None:
-        """Count one more, for these recipients, or for all if none is named."""
-        self._by_name.update(set(recipients) or ("",))
+        """Count one more, for these recipients or their relays, or for all if none is named."""
+        self._by_name.update(set(map(site_of, recipients)) or ("",))
 
     def of(self, subscriber: str) -> int:
         """How many are for this subscriber."""
@@ -135,9 +136,7 @@ class Throttle:
 
     def delay(self, recipients: tuple[str, ...], ahead: Tally) -> Delay:
         """How long to delay a request for these recipients, with the packages of ``ahead`` before it."""
-        counting = {
-            name: self.backlog(name) + ahead.of(name) for name in self._backlogs if not recipients or name in recipients
-        }
+        counting = {name: self.backlog(name) + ahead.of(name) for name in self._backlogs if is_for(recipients, name)}
         if not counting:
             return Delay()
         slowest = max(sorted(counting), key=counting.__getitem__)

@@ -13,6 +13,7 @@ from callboard.actors.publisher.queues.queue import (
     counts,
 )
 from callboard.messages.distribution.queue_mail import PackagesSeen, PackageSummary
+from callboard.messages.relayed import site_of
 
 MANY = 64
 """Number of publishers from which on their packages are merged for subscribers that follow all of them."""
@@ -144,8 +145,10 @@ class PackageIndex:
 
 
 def _streams_of(package: PackageSummary) -> set[str | None]:
-    """Each stream of a package with recipients once, even if the record names it twice; an empty name is none."""
-    return {FOR_SOME, *filter(None, package.recipients)}
+    """Each stream of a package with recipients once, even if the record names it twice; an empty name is none. What is
+    for a subscriber of a site is in the queue of its relay.
+    """
+    return {FOR_SOME, *filter(None, (*package.recipients, *map(site_of, package.recipients)))}
 
 
 def _filled(

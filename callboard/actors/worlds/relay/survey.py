@@ -16,20 +16,24 @@ LOGS_MAX = 1000
 """Logs named in a report: a relay must not take what comes back to it for news."""
 
 
-async def survey(members: Sequence[SiteMember], offsets: Offsets, position: int) -> SiteReport:
+async def survey(
+    members: Sequence[SiteMember], offsets: Offsets, position: int, *, everyone: bool = False
+) -> SiteReport:
     """The report of a site with these subscribers.
 
     Args:
         members: of the site, as known there after the relay had processed everything up to ``position``.
         offsets: what the relay has appended there.
         position: on the log that the relay reads.
+        everyone: name all of its subscribers.
     """
     members = [each for each in members if each.report is None or offsets.source not in each.report.logs]
     log_id = await offsets.log.identity(offsets.topic)
     counting = [each.offset for each in members if each.counts]
     lowest = await _lacking(min(counting, default=None), offsets, position)
     leaves = [leaf for each in members for leaf in _leaves(each)]
-    worst = sorted(filter(_is_noteworthy, leaves), key=_by_trouble)[:WORST_MAX]
+    worst = sorted(filter(None if everyone else _is_noteworthy, leaves), key=_by_trouble)
+    worst = worst if everyone else worst[:WORST_MAX]
     counts = sum((Counter(_counts(each)) for each in members), Counter[str]())
     return SiteReport(
         log_id=log_id,

@@ -17,6 +17,7 @@ from callboard.messages.distribution.topic_messages import (
 )
 from callboard.messages.headers import open_record
 from callboard.messages.record import Record
+from callboard.messages.relayed import site_of
 from callboard.messages.repeated import Original, original_of
 
 FORGOTTEN_S = 86_400.0
@@ -111,7 +112,7 @@ class LastAnnouncements(TopicFold):
         return False
 
     def knows(self, command: CommandMessage) -> bool:
-        """Whether an announcement exists of a subscriber that the command is for."""
+        """Whether an announcement exists of a subscriber that the command is for, or of its relay."""
         return bool(self._meant(command))
 
     def first_of(self, words: Sequence[LastWord]) -> int:
@@ -135,7 +136,7 @@ class LastAnnouncements(TopicFold):
         return min((offset if offset < end else -1 for offset in heard), default=-1)
 
     def _meant(self, command: CommandMessage) -> list[DiscoveryMessage]:
-        words, instance = self._words.get(command.subscriber, {}), command.subscriber_instance
+        words, instance = self._words.get(site_of(command.subscriber), {}), command.subscriber_instance
         return [word.announcement for name, word in words.items() if instance in ("", name)]
 
     def unarchived(self, topic: str, end: int, since_ns: int) -> int:

@@ -14,6 +14,7 @@ from callboard.board.read.known_names import demand_publisher
 from callboard.board.read.queues.queue_pages import page, queues_of
 from callboard.board.read.queues.queue_sizes import check_time, counted, log_identity, queue_of
 from callboard.board.read.status import status as statuses
+from callboard.board.read.status.ages import age_s
 from callboard.board.views import FailedPackage, FailureStatus, QueuedPackage, QueueView
 from callboard.door.cursors import Place, cursor_at
 from callboard.door.limits import ANSWER_S, OFFSET_MAX
@@ -127,7 +128,7 @@ async def queue(
         publisher=publisher,
         state=statuses.queue_state(target, found.queue.size + found.queue.uncounted),
         length=found.queue.length,
-        oldest_s=statuses.age_s(found.queue.oldest_ns, now_ns),
+        oldest_s=age_s(found.queue.oldest_ns, now_ns),
         troubles=statuses.judged(row, fleet).troubles,
     )
 
@@ -192,7 +193,7 @@ def _failed(status: PackageStatusMessage, topic: str, first: int, now_ns: int) -
         status=FAILED[status.status],
         attempts=status.attempts,
         reason=status.reason,
-        age_s=statuses.age_s(status.time_ns, now_ns),
+        age_s=age_s(status.time_ns, now_ns),
         expired=status.offset < first,
     )
 
@@ -209,7 +210,7 @@ def _queued(summary: PackageSummary, topic: str, said: DiscoveryMessage | None, 
         publisher=summary.publisher,
         paths=summary.paths,
         length=summary.length,
-        age_s=statuses.age_s(summary.time_ns, now_ns),
+        age_s=age_s(summary.time_ns, now_ns),
         deep_paths=summary.deep_paths,
         user=summary.user,
         problem=summary.problem,

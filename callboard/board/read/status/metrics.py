@@ -13,6 +13,7 @@ from callboard.backends.log import Bounds
 from callboard.backends.logs.signed_log import Ignored
 from callboard.board.events.listeners import ListenerState
 from callboard.board.read.status.families import Sample, family, histograms, single, states
+from callboard.board.site_status import SiteStatus
 from callboard.board.topology.view import ClusterCondition, ClusterReport
 from callboard.board.views import BoardStatus, CohortQueue, PublisherStatus, QueueState, SubscriberStatus
 from callboard.messages.distribution.fleet_mail import Liveness
@@ -78,6 +79,7 @@ def board_metrics(
     yield from build_info()
     yield from announced_metrics(rows, [said for said in announced if said.subscriber not in left_out])
     yield from _seen_metrics(rows)
+    yield from _sites([row.site for row in rows if row.site is not None])
     yield from _publishers(status.publishers[:ROWS_MAX])
     yield from single("subscribers_left_out", "Subscribers without figures here.", len(left_out))
     yield from single("publishers_left_out", "Publishers without figures here.", len(status.publishers[ROWS_MAX:]))
@@ -134,6 +136,20 @@ def _seen_metrics(rows: Sequence[SubscriberStatus]) -> Iterator[Metric]:
     yield from _states(rows, "liveness", "Whether the subscriber is heard of: 1 for what is so.", LIVENESS)
     yield from _states(rows, "queue", "State of the queue: 1 for the present one.", QUEUE_STATES)
     yield from family("subscriber_errors", "Packages in the error queue.", BY_STATUS, _by_status(rows, _errors))
+
+
+def _sites(sites: Sequence[SiteStatus]) -> Iterator[Metric]:
+    """The label ``subscriber`` is the relay; its figures among the subscribers' are those of the whole site."""
+    known = {*STATES, *LIVENESS}
+    counts = [((each.name, state), number) for each in sites for state, number in each.states.items() if state in known]
+    yield from family("site_subscribers", "Subscribers of the relay's site.", ("subscriber", "state"), counts)
+    for name, text, field in (
+        ("needs", "Subscribers of the site that need an operator.", "needs"),
+        ("errors", "Packages in the error queues of the site.", "errors"),
+        ("relayed", "The last offset that the relay itself has processed.", "relayed"),
+        ("age_seconds", "Age of what the relay says of its site, -1 if it has not yet.", "age_s"),
+    ):
+        yield from family(f"site_{name}", text, WHO, [((each.name,), getattr(each, field)) for each in sites])
 
 
 def _figures(rows: Sequence[SubscriberStatus], wanted: Iterable[tuple[str, str, str]]) -> Iterator[Metric]:

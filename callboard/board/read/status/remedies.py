@@ -5,6 +5,7 @@ from shlex import quote
 
 from callboard.backends.address import HIDDEN
 from callboard.board.views import PublisherStatus, Remedy, SubscriberStatus, Trouble
+from callboard.units import age, count
 
 STARTING_S = 60.0
 """Seconds: a subscriber opens its repository and claims its name within that."""
@@ -22,7 +23,7 @@ def troubles(row: SubscriberStatus, fleet: Mapping[str, SubscriberStatus]) -> tu
     ``fleet`` has the others by name: whether a staged subscriber continues by itself depends on its golden one.
     """
     golden = fleet.get(row.golden) if row.golden else None
-    return (*_absence(row), *_state(row, golden), *_golden(row, golden), *_hooks(row), *_errors(row))
+    return (*_absence(row), *_state(row, golden), *_golden(row, golden), *_hooks(row), *_errors(row), *_site(row))
 
 
 def publisher_troubles(row: PublisherStatus, blocked: Sequence[str]) -> tuple[Trouble, ...]:
@@ -106,7 +107,7 @@ def _state(row: SubscriberStatus, golden: SubscriberStatus | None) -> Iterator[T
             yield Trouble(f"{_head(row)}: {row.reason or row.last_error}")
         case "idle" if row.reason:
             yield Trouble(row.reason)
-        case "idle" if row.lag_packages > 0 and row.lag_s > IDLE_S:
+        case "idle" if (row.site.behind if row.site else row.lag_packages) > 0 and row.lag_s > IDLE_S:
             yield Trouble("reports that it has processed everything, but has not; restart it, and check its log output")
 
 
@@ -147,6 +148,26 @@ def _errors(row: SubscriberStatus) -> Iterator[Trouble]:
         yield Trouble(f"{row.errors_dropped} older failures are only on the log")
 
 
+def _site(row: SubscriberStatus) -> Iterator[Trouble]:
+    if (site := row.site) is None:
+        return
+    shows = Remedy(f"callboard status {quote(row.name)}", "shows the site")
+    if site.problem:
+        said = f"what is said of it is {age(site.age_s)} old" if site.age_s >= 0 else "nothing is known of it yet"
+        yield Trouble(f"the log of the site, {site.place}, does not answer, so {said}: {site.problem}", (shows,))
+    if site.needs:
+        named = [f"{each.name} ({each.state})" for each in site.rows if each.needs]
+        others = f", and {left} more" if (left := site.needs - len(named)) > 0 and named else ""
+        which = f": {', '.join(named)}{others}" if named else ""
+        need = "needs" if site.needs == 1 else "need"
+        yield Trouble(
+            f"{site.needs} of the {count(site.subscribers, 'subscriber')} of the site {need} an operator{which}",
+            (shows,),
+        )
+    elif site.errors:
+        yield Trouble(f"{count(site.errors, 'package')} in the error queues of the site", (shows,))
+
+
 def _publisher(row: PublisherStatus, blocked: Sequence[str]) -> Iterator[Trouble]:
     for each in row.held_up:
         yield Trouble(
@@ -175,14 +196,14 @@ def _about_head(row: SubscriberStatus) -> tuple[Remedy, ...]:
 
 def _after_gap(row: SubscriberStatus) -> tuple[Remedy, ...]:
     name = quote(row.name)
-    return (
+    again = (
         Remedy("callboard publish SOURCE", "publishes everything again"),
         Remedy(f"{_run(row)} --on-gap earliest", "then continues with what is on the log"),
-        Remedy(
-            f"callboard seed {name} --into NEW --from FILE",
-            "or starts from a snapshot, in a new place; then run it there",
-        ),
     )
+    seed = f"callboard seed {name} --into NEW --from FILE"
+    if row.site is not None:
+        return again
+    return (*again, Remedy(seed, "or starts from a snapshot, in a new place; then run it there"))
 
 
 def _said(row: SubscriberStatus) -> str:
@@ -197,10 +218,11 @@ def _head(row: SubscriberStatus) -> str:
 def _run(row: SubscriberStatus) -> str:
     """Runs it as last announced: without its ``--follow`` it would import packages not meant for it."""
     is_url = "://" in row.repository or HIDDEN in row.repository  # which is not shown in full
-    words = [quote(row.name), "--into", "PLACE" if is_url or not row.repository else quote(row.repository)]
+    place = "PLACE" if is_url or not row.repository else quote(row.repository)
+    words = [quote(row.name), "--into" if row.site is None else "--to URL --ledger", place]
     named = (("follow", row.follows), ("include", row.include), ("exclude", row.exclude))
     words += [f"--{flag} {quote(value)}" for flag, values in named for value in values]
     words += ["--editable"] if row.editable else []
     words += [f"--golden {quote(row.golden)}"] if row.golden else []
-    words += [f"--max-retries {row.max_retries}"] if row.max_retries >= 0 else []
-    return " ".join(("callboard run subscriber", *words))
+    words += [f"--max-retries {row.max_retries}"] if row.max_retries >= 0 and row.site is None else []
+    return " ".join(("callboard run", "subscriber" if row.site is None else "relay", *words))

@@ -1,7 +1,7 @@
 """How long until the retention removes packages that a subscriber has not processed."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from callboard.backends.examination import Clock, ExaminableLog
 from callboard.backends.log import Log, Retention
@@ -44,7 +44,7 @@ async def retention_forecast(
     found = []
     first, end = await log.bounds(topic)
     growth = await _growth(log, topic, now_ns) if retention.above_bytes is not None else None
-    for row in rows:
+    for row in map(as_reader, rows):
         if row.lag_packages <= 0:
             continue
         left = []
@@ -60,6 +60,14 @@ async def retention_forecast(
             left_s, whole_s = min(left)
             found.append(RetentionForecast(row.name, max(0.0, left_s), left_s < (1 - SOON) * whole_s))
     return sorted(found, key=lambda each: each.left_s)
+
+
+def as_reader(row: SubscriberStatus) -> SubscriberStatus:
+    """The row with its own position: what a relay has relayed is safe at its site."""
+    if row.site is None:
+        return row
+    behind = row.site.behind
+    return replace(row, offset=row.site.relayed, lag_packages=behind, lag_s=-1.0 if behind else 0.0)
 
 
 async def server_retention(settings: BoardSettings, clock: Clock) -> Retention:
@@ -85,7 +93,7 @@ def stricter(one: Retention, other: Retention) -> Retention:
 
 async def lag_s(log: Log, topic: str, row: SubscriberStatus, first: int, now_ns: int) -> float:
     """The age of the oldest queued package; taken from the log, which begins at ``first``, while it is counted."""
-    if row.lag_s >= 0 or not row.uncounted:
+    if row.lag_s >= 0 or not (row.uncounted or row.site):
         return row.lag_s
     found = await log.read(topic, max(row.offset + 1, first), 1)
     return max(0.0, (now_ns - found[0].time_ns) / 1e9) if found else 0.0

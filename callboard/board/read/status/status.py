@@ -7,22 +7,25 @@ from dataclasses import replace
 
 from callboard.actors.core.agent import Agent
 from callboard.actors.publisher import roles
-from callboard.actors.publisher.fleet.following import after_trim, counts, is_elsewhere, on_log
+from callboard.actors.publisher.fleet.following import after_trim, as_reader, counts, is_elsewhere, on_log
 from callboard.actors.publisher.intake.distributor import WAITING_MAX
 from callboard.backends.address import shown
 from callboard.backends.log import Bounds, Log
 from callboard.board.read.queues.queue_sizes import log_identity, queue_of, sizes
+from callboard.board.read.sites.report import site_status
+from callboard.board.read.status.ages import age_s
 from callboard.board.read.status.cohort import Cohorts, publisher_status
 from callboard.board.read.status.remedies import needs, publisher_troubles, troubles
 from callboard.board.views import BoardStatus, HeldUp, PublisherStatus, QueueState, SubscriberStatus
 from callboard.door.limits import THROTTLE_S_MAX
 from callboard.door.names import unknown
-from callboard.errors import LogError
+from callboard.errors import LogError, RequestRefused
 from callboard.messages.bounds import is_id
 from callboard.messages.distribution.fleet_mail import ErrorCount, ErrorsQuery, FleetQuery, FleetView, Liveness, Member
 from callboard.messages.distribution.queue_mail import QueueSize
 from callboard.messages.distribution.topic_messages import State
 from callboard.messages.event import replaced
+from callboard.messages.relayed import SEPARATOR, site_of
 
 PUBLISHERS_MAX = 10_000
 """Limit of publishers in a status, the same as of subscribers: any process can write packages in any name, and announce
@@ -58,11 +61,25 @@ async def member(agent: Agent, subscriber: str, log_id: str, timeout_s: float) -
 
 
 def named(known: Iterable[Member], subscriber: str) -> Member:
-    """The one of this name. Raises ``RequestRefused`` if it was never heard of."""
+    """The one of this name. Raises ``RequestRefused`` if it was never heard of, or is at a site."""
+    if SEPARATOR in subscriber:
+        site, name = relay_of(known, subscriber).announcement.subscriber, subscriber.partition(SEPARATOR)[2]
+        message = f"{subscriber} is on the log of site {site}, where it is {name!r}; ask for it there"
+        raise RequestRefused(message, code="at_site")
     by_name = {candidate.announcement.subscriber: candidate for candidate in known}
     if subscriber not in by_name:
         raise unknown("subscriber", subscriber, by_name)
     return by_name[subscriber]
+
+
+def relay_of(known: Iterable[Member], subscriber: str) -> Member:
+    """The relay that speaks for ``SITE/SUBSCRIBER``. Raises ``RequestRefused`` if there is none."""
+    by_name, site = {candidate.announcement.subscriber: candidate for candidate in known}, site_of(subscriber)
+    if site not in by_name:
+        raise unknown("site", site, [name for name, each in by_name.items() if each.announcement.site is not None])
+    if by_name[site].announcement.site is None:
+        raise RequestRefused(f"{site!r} is no relay, so there is no {subscriber!r}", code="unknown_name")
+    return by_name[site]
 
 
 def followed(member: Member) -> tuple[str, ...]:
@@ -75,7 +92,9 @@ async def board_status(agent: Agent, log: Log, topic: str, now_ns: int, timeout_
     log_id = await log_identity(log, topic)
     view, (bounds, away) = await asyncio.gather(fleet(agent, log_id, timeout_s), _bounds(log, topic))
     placed = _countable(view.members, log_id)
-    wanted = [queue_of(member, bounds, publisher) for member in placed.values() for publisher in followed(member)]
+    relays = {name: as_reader(member) for name, member in placed.items() if member.announcement.site is not None}
+    asked = (*placed.values(), *relays.values())
+    wanted = [queue_of(member, bounds, publisher) for member in asked for publisher in followed(member)]
     found = await sizes(agent, wanted, bounds.end, timeout_s)
     errors = await agent.ask(roles.STATUS_WATCHER, ErrorsQuery(limit=0), timeout_s)
     its_errors = defaultdict[str, list[ErrorCount]](list)
@@ -83,11 +102,12 @@ async def board_status(agent: Agent, log: Log, topic: str, now_ns: int, timeout_
         its_errors[count.subscriber].append(count)
     answers, answered = iter(found.queues), found.queues and not found.problem
     its_queues = {name: [next(answers) for _ in followed(member)] for name, member in placed.items() if answered}
+    behind = {name: sum(next(answers).size for _ in followed(its)) for name, its in relays.items() if answered}
     rows = []
     for member in view.members:
         name = member.announcement.subscriber
         its = its_queues.get(name, ()), its_errors.get(name, ())
-        rows.append(subscriber_status(after_trim(member, bounds.first), *its, now_ns))
+        rows.append(subscriber_status(after_trim(member, bounds.first), *its, now_ns, behind.get(name, -1)))
     by_name = {row.name: row for row in rows}
     rows = [judged(row, by_name) for row in rows]
     held_up, cohorts = _held_up(view, bounds.end - bounds.first, now_ns), Cohorts(rows)
@@ -144,11 +164,6 @@ def _judged_publisher(row: PublisherStatus, cohorts: Cohorts) -> PublisherStatus
     return replace(row, troubles=found, needs=needs(found))
 
 
-def age_s(then_ns: int, now_ns: int) -> float:
-    """Seconds since then, limited to a valid range: clocks differ, so it could be negative, or too large."""
-    return max(0.0, (now_ns - then_ns) / 1e9) if then_ns > 0 else 0.0
-
-
 def queue_state(member: Member, size: int) -> QueueState:
     """``idle``, ``running`` or ``blocked``; a queue of unknown size is not idle."""
     said = member.announcement
@@ -198,9 +213,11 @@ def _counting(rows: Iterable[SubscriberStatus]) -> Iterable[str]:
 
 
 def subscriber_status(
-    member: Member, queues: Sequence[QueueSize], errors: Sequence[ErrorCount], now_ns: int
+    member: Member, queues: Sequence[QueueSize], errors: Sequence[ErrorCount], now_ns: int, behind: int = -1
 ) -> SubscriberStatus:
-    """A subscriber's announcement, with the sizes of its queues and its errors; without troubles yet."""
+    """A subscriber's announcement, with the sizes of its queues and its errors; without troubles yet. A relay has not
+    relayed ``behind`` packages.
+    """
     said, configuration = member.announcement, member.announcement.configuration
     size = sum(queue.size for queue in queues) if queues else -1
     uncounted = max((queue.uncounted for queue in queues), default=0)
@@ -253,4 +270,5 @@ def subscriber_status(
         hook_error=said.hook_error,
         left=said.left,
         uncounted=uncounted,
+        site=site_status(member, behind, now_ns),
     )

@@ -10,8 +10,9 @@ from callboard.board.read import questions
 from callboard.board.read.explaining import Explanation
 from callboard.board.read.publisher_log import LogLine
 from callboard.board.read.status.selection import STATES, SelectedStatus, Selection, Sort
+from callboard.board.site_status import SiteStatus
 from callboard.board.views import FailedPackage, PublisherStatus, QueueView, Readiness, SubscriberStatus
-from callboard.door.limits import ID_CHARS_MAX, NAME_CHARS_MAX
+from callboard.door.limits import ANSWER_S, ID_CHARS_MAX, NAME_CHARS_MAX
 from callboard.door.names import unknown
 from callboard.door.rules import path
 from callboard.web.api.parameters import (
@@ -45,6 +46,7 @@ async def _status(board: "Callboard", *, sort: str = Sort.NEEDS, **chosen: Any) 
 async def _subscriber(board: "Callboard", *, subscriber: str) -> SubscriberStatus:
     rows = {row.name: row for row in (await questions.known_status(board.context)).subscribers}
     if subscriber not in rows:
+        await questions.member(board.context, subscriber, ANSWER_S)  # says why
         raise unknown("subscriber", subscriber, rows)
     return rows[subscriber]
 
@@ -64,7 +66,6 @@ FLEET = (
           choice("state", "Only those in this state.", *STATES, to="states").several(len(STATES)),
           flag("needs", "Only those that need attention."),
           choice("sort", "The worst come first, by this.", *Sort))),
-    Read("subscriber", "/subscribers/{subscriber}", "One subscriber.", SubscriberStatus, _subscriber, (SUBSCRIBER,)),
     Read("ready", "/subscribers/{subscriber}/ready", "Whether a subscriber may serve; `attention` if not.",
          Readiness, _ready, (SUBSCRIBER,), lambda found: not found.ready),
     Read("queue", "/subscribers/{subscriber}/queue", "What a subscriber has not processed yet, oldest first.",
@@ -73,6 +74,11 @@ FLEET = (
          "Which package brought a path to a subscriber, and what happened to newer ones.",
          Explanation, lambda board, **given: board.explain(**given),
          (SUBSCRIBER, PATH)),
+    Read("site", "/subscribers/{subscriber}/site",
+         "The site of a relay, with the subscribers that are known by name; or what is known of SITE/SUBSCRIBER.",
+         SiteStatus, lambda board, subscriber: board.site_status(subscriber), (SUBSCRIBER,)),
+    Read("subscriber", "/subscribers/{subscriber}", "One subscriber; of one at a site, see `site`.",
+         SubscriberStatus, _subscriber, (SUBSCRIBER,)),
     Read("queue_entry", "/queue/{entry}", "The package with this id in any queue: headers, message and entries.",
          RecordDetails, lambda board, **given: board.queue_entry(**given),
          (text("entry", "Such as callboard.package@17.", ID_CHARS_MAX, least=1),)),

@@ -6,12 +6,14 @@ from typing import TYPE_CHECKING, Any
 from callboard.actors.subscriber.gates.pacing import PER_MIN_MAX
 from callboard.board.command.clearing import clearable
 from callboard.board.command.wording import told
-from callboard.board.views import CommandResult, shown_state
+from callboard.board.site_status import SiteSubscriber
+from callboard.board.views import CommandResult, SubscriberStatus, shown_state
 from callboard.door.limits import OFFSET_MAX
 from callboard.errors import RequestRefused
+from callboard.messages.relayed import SEPARATOR
 from callboard.units import count
 from callboard.web.console.actions.action import WAIT_S, Action, Outcome, Parameter, Values
-from callboard.web.console.page import Question
+from callboard.web.console.page import ANSWER_S, Question
 from callboard.web.console.pages.subscriber import subscriber_row
 
 if TYPE_CHECKING:
@@ -24,30 +26,44 @@ PER_MINUTE = Parameter("packages_per_min", "Packages a minute; 0 lifts the limit
 Send = Callable[..., Awaitable[CommandResult]]
 
 
-def _now(asked: Question, values: Values) -> str:
-    row = subscriber_row(asked, values["subscriber"])
+async def _now(asked: Question, values: Values) -> str:
+    row: SubscriberStatus | SiteSubscriber
+    if SEPARATOR in (name := values["subscriber"]):
+        try:
+            row = (await asked.board.site_status(name, timeout_s=ANSWER_S)).rows[0]
+        except RequestRefused as error:
+            if error.code != "at_site":
+                raise
+            return f"{error}. The command goes by the relay."
+        state = row.state
+    else:
+        row = subscriber_row(asked, name)
+        state = shown_state(row)
     reason = f" ({row.reason})" if row.reason else ""
     queued = f"{count(row.lag_packages, 'package')} queued" if row.lag_packages >= 0 else "a queue of unknown length"
     at = f" This is about the package at offset {values['offset']}." if "offset" in values else ""
-    return f"{row.name} is {shown_state(row)}{reason}, with {queued}.{at}"
+    return f"{row.name} is {state}{reason}, with {queued}.{at}"
 
 
 async def _as_it_is(asked: Question, values: Values) -> tuple[str, Values]:
-    return _now(asked, values), values
+    return await _now(asked, values), values
 
 
 async def _at_head(asked: Question, values: Values) -> tuple[str, Values]:
-    row = subscriber_row(asked, values["subscriber"])
-    if "offset" not in values and row.head_offset < 0:
-        raise RequestRefused(f"nothing is at the head of the queue of {row.name}", code="empty")
-    values = {"offset": row.head_offset, **values}
-    return _now(asked, values), values
+    if "offset" not in values:
+        row = subscriber_row(asked, values["subscriber"])
+        if row.head_offset < 0:
+            raise RequestRefused(f"nothing is at the head of the queue of {row.name}", code="empty")
+        values = {"offset": row.head_offset, **values}
+    return await _now(asked, values), values
 
 
 async def _queued(asked: Question, values: Values) -> tuple[str, Values]:
-    name = subscriber_row(asked, values["subscriber"]).name
+    if SEPARATOR not in (name := values["subscriber"]):
+        name = subscriber_row(asked, name).name
     offset, many = await clearable(asked.board.context, name, values.get("offset"), WAIT_S)
-    what = f"{count(many, 'package')} of its queue up to offset {offset}, and quarantined packages up to there"
+    packages = count(many, "package") if many >= 0 else "all packages"
+    what = f"{packages} of its queue up to offset {offset}, and quarantined packages up to there"
     return f"{name} will skip {what}. What comes later stays.", {**values, "offset": offset}
 
 

@@ -12,7 +12,7 @@ from callboard.web.console.pages.paths import paths
 from callboard.web.console.pages.plots import plots
 from callboard.web.console.pages.record import record
 from callboard.web.console.pages.schedules import schedules
-from callboard.web.console.pages.subscriber import subscriber
+from callboard.web.console.pages.subscriber import at_site, subscriber
 from callboard.web.console.pages.topology import changes, topology, view
 
 PAGES = (
@@ -29,6 +29,7 @@ PAGES = (
     Page("changes", "/topology/changes", "Changes", changes, in_navigation=False, live=False, searches=True),
     Page("job", "/jobs/{id}", "Job", job, in_navigation=False),
     Page("life", "/jobs/{id}/life", "Life of job", life, in_navigation=False, live=False, searches=True),
+    Page("at_site", "/subscribers/{site}/{name:path}", "Subscriber", at_site, in_navigation=False),
     Page("subscriber", "/subscribers/{name:path}", "Subscriber", subscriber, in_navigation=False),
     Page("package", "/packages/{offset}", "Package", package, in_navigation=False),
     Page("content", "/packages/{offset}/content", "Content of package", content, in_navigation=False, live=False),
