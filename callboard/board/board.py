@@ -2,7 +2,6 @@
 
 import asyncio
 import os
-import socket
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from types import MappingProxyType, TracebackType
@@ -17,10 +16,9 @@ from callboard.board.care import exposing, upkeep
 from callboard.board.command import clearing, commands, forgetting, resending
 from callboard.board.connect.agents import Agents
 from callboard.board.connect.configured import add_configured_targets, board_options
-from callboard.board.connect.opening import repository_place
 from callboard.board.connect.resources import Resources
 from callboard.board.connect.settings import BoardSettings, Publishing, SitePlace
-from callboard.board.connect.subscriber_options import DRAIN_S, SubscriberOptions, subscriber_settings
+from callboard.board.connect.subscriber_options import SubscriberOptions
 from callboard.board.connect.territory import Territory
 from callboard.board.context import BoardContext
 from callboard.board.entities import opening
@@ -31,14 +29,14 @@ from callboard.board.read import questions
 from callboard.board.read.queues import queues
 from callboard.board.read.sites.across import across, site_status
 from callboard.board.relay import relaying
-from callboard.board.subscriber import Subscriber
+from callboard.board.relay.relaying import RelayOptions
+from callboard.board.subscriber import Subscriber, settings_on
 from callboard.door import boards, members, subscribers
 from callboard.door.limits import NAMES_MAX
 from callboard.door.rules import instance_of, pairs, place, place_or_none, subscriber
 from callboard.errors import ConfigError
 from callboard.messages.signing import SigningKey
 from callboard.messages.topics import PREFIX
-from callboard.version import __version__
 
 if TYPE_CHECKING:  # a board without a part in its cluster does not load them
     from callboard.board.board_events import BoardEvents
@@ -227,22 +225,23 @@ class Callboard:
         Raises:
             ConfigError: wrong options; or ``into`` overlaps the log, the blobs, the archive or what this board ships.
         """
-        host = socket.gethostname()
         given = subscribers.options(name, into, options)
-        place = given.pop("into")
-        self.context.territory.add_target(place)
-        return Subscriber(
-            self.context,
-            subscriber_settings(
-                given, topics=self.settings.topics, repository=place, host=host, pid=os.getpid(), version=__version__,
-                place=repository_place(place, self.settings.base, host), shortening=self.settings.shortening,
-                signed=bool(self.settings.trusted_keys),
-            ),
-            given.get("stop_drain_s", DRAIN_S),
-            expect=given.get("expect", False),
-        )  # fmt: skip
+        settings = settings_on(self.context, given, given.pop("into"))
+        return Subscriber(self.context, settings, given)
 
-    relay = method(relaying.relay)
+    def relay(self, name: str, to: "Callboard", *, ledger: str | Path, **options: Unpack[RelayOptions]) -> Subscriber:
+        """A relay, which appends the packages of this board to the log of another one; not yet started.
+
+        Args:
+            name: of the site, unique on this board. Its subscribers are called ``NAME/SUBSCRIBER`` here.
+            to: the open board of the site.
+            ledger: keeps the relay's position: ``sqlite:FILE``, an empty folder, or ``postgresql://...``.
+            **options: see ``RelayOptions``.
+
+        Raises:
+            ConfigError: wrong options, or both boards have the same log.
+        """
+        return relaying.relay(self.context, name, to, ledger, options)
 
     def member(self, **options: Unpack[MemberOptions]) -> "Member":
         """This process as a member of the cluster on this log; not yet started. Raises ``ConfigError``."""

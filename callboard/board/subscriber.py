@@ -1,17 +1,20 @@
 """A subscriber, as the embedding service sees it."""
 
 import asyncio
-from collections.abc import Awaitable, Callable
+import os
+import socket
+from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
 from dataclasses import replace
 from types import TracebackType
-from typing import Self
+from typing import Any, Self
 
 from callboard.actors.core.agent import Agent
 from callboard.actors.subscriber import SubscriberSettings, roles
 from callboard.board.connect.functions.cancelled_body import CancelledBody
+from callboard.board.connect.opening import repository_place
 from callboard.board.connect.publisher_agent import unreadable
-from callboard.board.connect.subscriber_options import DRAIN_S
+from callboard.board.connect.subscriber_options import DRAIN_S, subscriber_settings
 from callboard.board.context import BoardContext
 from callboard.board.read.known_names import demand_others, demand_start
 from callboard.door.questions import asked
@@ -25,6 +28,7 @@ from callboard.messages.distribution.mailbox import (
     Unfinished,
 )
 from callboard.messages.distribution.topic_messages import DiscoveryMessage, State
+from callboard.version import __version__
 
 ADMISSION_S = 15.0
 """Seconds that a start waits for the repository and the name: longer than a held repository is retried."""
@@ -57,19 +61,13 @@ class Subscriber:
     """
 
     def __init__(
-        self,
-        board: BoardContext,
-        settings: SubscriberSettings,
-        drain_s: float = DRAIN_S,
-        *,
-        expect: bool = False,
-        run: Run | None = None,
+        self, board: BoardContext, settings: SubscriberSettings, given: Mapping[str, Any], run: Run | None = None
     ) -> None:
         self.name = settings.name
         self._board = board
         self._settings = settings
-        self._drain_s = drain_s
-        self._expect = expect
+        self._drain_s: float = given.get("stop_drain_s", DRAIN_S)
+        self._expect: bool = given.get("expect", False)
         self._run = run or board.agents.subscriber
         self._agent: Agent | None = None
         self._starting = asyncio.Lock()
@@ -237,6 +235,19 @@ class Subscriber:
             await self.stop()
             raise instead
         await self.leave(error)
+
+
+def settings_on(board: BoardContext, given: Mapping[str, Any], place: str, **more: Any) -> SubscriberSettings:
+    """The settings of a subscriber or a relay with the options ``given``, which stores what it has at ``place``.
+
+    Raises ``ConfigError`` if that overlaps the log, the blobs, the archive or what this board ships.
+    """
+    its, host = board.settings, socket.gethostname()
+    board.territory.add_target(place)
+    return subscriber_settings(
+        given, topics=its.topics, repository=place, host=host, pid=os.getpid(), version=__version__,
+        place=repository_place(place, its.base, host), shortening=its.shortening, signed=bool(its.trusted_keys), **more,
+    )  # fmt: skip
 
 
 def _stands(said: DiscoveryMessage) -> str:
