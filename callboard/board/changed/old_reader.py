@@ -7,7 +7,8 @@ from callboard.content.package_format.manifest import VERSION
 from callboard.door.limits import ANSWER_S
 from callboard.errors import LogError, NotAnswered
 
-OLD = "subscriber {!r} does not know packages that put and remove; upgrade it, or forget it if it is gone for good"
+OLD = "subscriber {!r}{} does not know packages that put and remove; upgrade it, or forget it if it is gone for good"
+AT_SITE = ", or one of its site,"
 UNKNOWN = "it is not known what the subscribers can read, for they could not be listed"
 
 
@@ -20,5 +21,5 @@ async def old_reader(agent: Agent, publisher: str) -> str:
         known = [member.announcement for member in await members(agent, "", ANSWER_S)]
     except (NotAnswered, LogError):
         return UNKNOWN
-    old = (it.subscriber for it in known if it.package_version < VERSION and follows(it, publisher))
-    return next(map(OLD.format, old), "")
+    old = (it for it in known if it.package_version < VERSION and follows(it, publisher))
+    return next((OLD.format(it.subscriber, AT_SITE if it.site is not None else "") for it in old), "")

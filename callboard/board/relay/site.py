@@ -15,7 +15,7 @@ from callboard.board.read.status import status as statuses
 from callboard.board.read.status.remedies import why
 from callboard.board.views import SubscriberStatus, shown_state
 from callboard.door.limits import ANSWER_S
-from callboard.messages.distribution.topic_messages import SiteReport
+from callboard.messages.distribution.topic_messages import DiscoveryMessage
 from callboard.messages.topics import Topics
 
 
@@ -44,9 +44,8 @@ class SiteOnBoard:
         """See ``SiteBoard``."""
         found = await questions.known_status(self._board)
         known = await statuses.members(await self._board.viewer(), "", ANSWER_S)
-        reports = {each.announcement.subscriber: each.announcement.site for each in known}
-        now_ns = self._board.now_ns()
-        return [_member(row, reports.get(row.name), now_ns) for row in found.subscribers]
+        said, now_ns = {each.announcement.subscriber: each.announcement for each in known}, self._board.now_ns()
+        return [_member(row, said.get(row.name), now_ns) for row in found.subscribers]
 
     async def close(self) -> None:
         """See ``SiteBoard``."""
@@ -62,7 +61,7 @@ async def open_site(settings: BoardSettings) -> SiteOnBoard:
     return SiteOnBoard(BoardContext(resources, Agents(resources)), resources)
 
 
-def _member(row: SubscriberStatus, report: SiteReport | None, now_ns: int) -> SiteMember:
+def _member(row: SubscriberStatus, said: DiscoveryMessage | None, now_ns: int) -> SiteMember:
     return SiteMember(
         name=row.name,
         instance=row.instance,
@@ -76,5 +75,6 @@ def _member(row: SubscriberStatus, report: SiteReport | None, now_ns: int) -> Si
         needs=row.needs,
         reason=why(replace(each, remedies=()) for each in row.troubles),
         editable=row.editable,
-        report=report,
+        package_version=said.package_version if said is not None else 1,
+        report=said.site if said is not None else None,
     )

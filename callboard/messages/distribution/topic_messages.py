@@ -193,7 +193,8 @@ class SiteReport(Event):
     ``logs`` are the ids of all package logs at and behind the site. ``relayed`` is the last package that the relay has
     processed, ``offset`` the last one that all subscribers have that others wait for; the first one after it was
     appended at ``oldest_ns``, 0 if nothing is lacking. ``subscribers``, ``counts``, ``needs`` and ``errors`` include
-    those behind further relays. ``worst`` are the few that need an operator or are furthest behind.
+    those behind further relays. ``worst`` are the few that need an operator or are furthest behind. All of them read
+    packages of up to ``package_version``.
     """
 
     log_id: str
@@ -209,6 +210,7 @@ class SiteReport(Event):
     worst: tuple[SiteSubscriber, ...] = ()
     time_ns: int = 0
     problem: str = ""
+    package_version: int = 1
 
 
 ANNOUNCE_S_MAX = 300.0

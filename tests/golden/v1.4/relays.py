@@ -14,6 +14,6 @@ INSTANCES = (
     SiteReport(
         log_id="l-2", place="sqlite:///./berlin.db", logs=("l-2", "l-3"), relayed=43, offset=41,
         oldest_ns=1_700_000_000_000_000_000, subscribers=30, counts=COUNTS, needs=1, errors=1, worst=(WORST,),
-        time_ns=1_700_000_001_000_000_000, problem="the log does not answer",
+        time_ns=1_700_000_001_000_000_000, problem="the log does not answer", package_version=2,
     ),
 )  # fmt: skip

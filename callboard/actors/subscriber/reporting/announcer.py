@@ -177,7 +177,7 @@ class Announcer:
             host=settings.host,
             pid=settings.pid,
             version=settings.version,
-            package_version=VERSION,
+            package_version=VERSION if report.site is None else min(VERSION, report.site.package_version),
             place=settings.place,
             ready=bool(reason),
             ready_reason=reason or self._readiness.pending_reason(),

@@ -30,6 +30,7 @@ class SiteMember:
     needs: bool = False
     reason: str = ""
     editable: bool = False
+    package_version: int = 1
     report: SiteReport | None = None
 
 

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from callboard.actors.worlds.relay.offsets import Offsets
 from callboard.actors.worlds.relay.site_board import SiteMember
+from callboard.content.package_format.manifest import VERSION
 from callboard.messages.distribution.topic_messages import SiteReport, SiteSubscriber, StateCount
 from callboard.messages.relayed import SEPARATOR
 
@@ -45,6 +46,7 @@ async def survey(
         counts=tuple(StateCount(state=state, subscribers=number) for state, number in sorted(counts.items())),
         needs=sum(each.report.needs if each.report else each.needs for each in members),
         errors=sum(each.report.errors if each.report else each.errors for each in members),
+        package_version=min((each.package_version for each in members), default=VERSION),
         worst=tuple([replace(each, offset=(await _lacking(each.offset, offsets, position))[0]) for each in worst]),
     )
 

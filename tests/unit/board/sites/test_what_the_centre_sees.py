@@ -192,7 +192,7 @@ def test_what_is_behind_two_relays_is_seen_through_both(tmp_path):
                 for each in (outer, inner, edge):
                     await each.caught_up(DEADLINE_S)
                 await mitte.pause("edge-1")
-                await centre.publisher("main").publish(tmp_path / "source")
+                await centre.publisher("main").publish(tmp_path / "source", full=True)
                 for each in (outer, inner):
                     await each.caught_up(DEADLINE_S)
                 await relay_row(centre, lambda row: row.site is not None and row.site.needs == 1)
