@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import replace
 
+from callboard.actors.core.agent import Agent
 from callboard.actors.worlds.relay.site_board import SiteMember
 from callboard.backends.blob_store import BlobStore
 from callboard.backends.log import Log
@@ -10,11 +11,11 @@ from callboard.board.connect.agents import Agents
 from callboard.board.connect.resources import Resources
 from callboard.board.connect.settings import BoardSettings
 from callboard.board.context import BoardContext
-from callboard.board.read import questions
 from callboard.board.read.status import status as statuses
 from callboard.board.read.status.remedies import why
 from callboard.board.views import SubscriberStatus, shown_state
 from callboard.door.limits import ANSWER_S
+from callboard.errors import LogUnavailable
 from callboard.messages.distribution.topic_messages import SiteReport
 from callboard.messages.topics import Topics
 
@@ -42,17 +43,23 @@ class SiteOnBoard:
 
     async def members(self) -> Sequence[SiteMember]:
         """See ``SiteBoard``."""
-        found = await questions.known_status(self._board)
-        known = await statuses.members(await self._board.viewer(), "", ANSWER_S)
-        reports = {each.announcement.subscriber: each.announcement.site for each in known}
-        now_ns = self._board.now_ns()
-        return [_member(row, reports.get(row.name), now_ns) for row in found.subscribers]
+        return await members(await self._board.viewer(), self.log, self.topics.package, self._board.now_ns())
 
     async def close(self) -> None:
         """See ``SiteBoard``."""
         if self._opened is not None:
             await self._board.agents.close()
             await self._opened.close()
+
+
+async def members(agent: Agent, log: Log, topic: str, now_ns: int) -> Sequence[SiteMember]:
+    """The subscribers that this publisher's agent knows; ``topic`` is the package topic. Raises as ``SiteBoard``."""
+    found = await statuses.board_status(agent, log, topic, now_ns, ANSWER_S)
+    if found.problem:
+        raise LogUnavailable(found.problem)
+    known = await statuses.members(agent, "", ANSWER_S)
+    reports = {each.announcement.subscriber: each.announcement.site for each in known}
+    return [_member(row, reports.get(row.name), now_ns) for row in found.subscribers]
 
 
 async def open_site(settings: BoardSettings) -> SiteOnBoard:

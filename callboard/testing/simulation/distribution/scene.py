@@ -15,6 +15,7 @@ from callboard.messages.distribution.topic_messages import (
 )
 from callboard.messages.headers import RecordHeaders, open_record
 from callboard.messages.record import Record
+from callboard.messages.relayed import SEPARATOR
 from callboard.messages.repeated import original_of
 from callboard.messages.topics import Topics
 from callboard.testing.simulation.distribution.acts import Publish
@@ -190,11 +191,17 @@ class Scene:
             self._answered(line)
 
     def _answered(self, result: CommandResultMessage) -> None:
-        self.unanswered.pop((result.subscriber, result.command_id), None)
-        given = (command for _, command in self.commands[result.subscriber] if command.command_id == result.command_id)
-        command = next(given)
+        command = next(
+            command
+            for name, given in self.commands.items()
+            if name == result.subscriber or name.startswith(f"{result.subscriber}{SEPARATOR}")  # of a relay
+            for _, command in given
+            if command.command_id == result.command_id
+        )
+        self.unanswered.pop((command.subscriber, command.command_id), None)
         to = command.subscriber_instance
-        may = to == result.subscriber_instance or (not to and not command.clear and not command.skip)
+        may = SEPARATOR in result.subscriber  # carried by the relay that it names
+        may = may or to == result.subscriber_instance or (not to and not command.clear and not command.skip)
         self.demand(may or not result.accepted, "a command is for the repository that it names", f"{command}, {result}")
         if result.accepted and not self.exchanged:
             at = self.accepted.setdefault((result.subscriber_instance, result.command_id), result.command_offset)

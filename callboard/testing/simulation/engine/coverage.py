@@ -15,15 +15,23 @@ from callboard.testing.simulation.engine.fates import Fault
 OF_MEMBERS = (effects.EnsureTopic, effects.TrimTopic)
 """Performed by members of clusters only."""
 
+OF_RELAYS = (subscriber.effects.SurveySite, subscriber.effects.ForwardCommand, subscriber.effects.CarryResults)
+"""Performed by relays only."""
+
 EFFECTS = tuple(
     sorted(
         name
         for module in (effects, shortening, publisher.effects, subscriber.effects)
         for name, kind in vars(module).items()
-        if isinstance(kind, type) and issubclass(kind, Perform) and kind not in (Perform, *OF_MEMBERS)
+        if isinstance(kind, type) and issubclass(kind, Perform) and kind not in (Perform, *OF_MEMBERS, *OF_RELAYS)
     )
 )
 """Every effect of publishers and subscribers."""
+
+RELAY_EFFECTS = tuple(
+    sorted({*EFFECTS, *(kind.__name__ for kind in OF_RELAYS)} - {"RunHook", "ShortenTopics", "CollectBlobs"})
+)
+"""Those of fleets with relays; hooks and janitors are for fleets without."""
 
 
 def missing(

@@ -13,6 +13,7 @@ from callboard.messages.distribution.topic_messages import (
 )
 from callboard.messages.headers import open_record
 from callboard.messages.record import Record
+from callboard.messages.relayed import SEPARATOR
 from callboard.messages.repeated import original_of
 from callboard.testing.simulation.distribution.oracles.tenants import Tenants
 
@@ -159,7 +160,7 @@ class ShorteningOracle:
                 handled[name] = max(handled.get(name, -1), offset)
         for record in self._records.get("sim.command", {}).values():
             command = open_record(record, CommandMessage)
-            if record.offset > handled.get(command.subscriber, -1):
+            if record.offset > handled.get(command.subscriber.partition(SEPARATOR)[0], -1):
                 yield f"command {command.command_id} to {command.subscriber}", [record]
 
     def _originals(self, topic: str) -> list[Record]:
