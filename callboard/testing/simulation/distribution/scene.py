@@ -151,8 +151,10 @@ class Scene:
         if topic == TOPICS.package:
             act = self.acts[RecordHeaders.parse(record.headers).id]
             # A restarted publisher only knows the requests that the log still has: repeating one whose package was
-            # trimmed makes a new request.
-            again = any(sent.act is act for sent in self.packages.values() if sent.offset >= self.first())
+            # trimmed makes a new request. What a relay appends is counted where it comes from.
+            again = not record.header("relay") and any(
+                sent.act is act for sent in self.packages.values() if sent.offset >= self.first()
+            )
             self.demand(not again, "a request is shipped once", f"{act}, again at offset {record.offset}")
             self.packages[record.offset] = Sent(record.offset, act, RecordHeaders.parse(record.headers).id)
         elif topic == TOPICS.command:

@@ -158,10 +158,13 @@ class Place(Fleet):
         owed = list(self.owed(claim.subscriber, claim.log_id, claim.offset))
         self.scene.demand(not owed, "a relay announces what its site has", f"{where}, which lacks {owed}")
         for name, at in target.passed("site").items():
-            lacks = [
+            if name == self.name:
+                continue  # it comes back, and waits for this one itself
+            lacks = [  # without what was trimmed, which nobody will have
                 offset
                 for offset, (relay, log, origin) in target.relayed.items()
-                if (relay, log) == (claim.subscriber, claim.log_id) and origin <= claim.offset and offset > at
+                if (relay, log) == (claim.subscriber, claim.log_id) and origin <= claim.offset
+                if offset > at and offset >= target.first()
             ]
             story = f"{where}, and {name}, at {at}, lacks {lacks} of the site"
             self.scene.demand(not lacks, "a relay announces what all of its site have", story)

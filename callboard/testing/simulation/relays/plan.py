@@ -153,7 +153,7 @@ def _orders(rng: Random, routes: Mapping[str, str], edges: Mapping[str, Mapping[
         through = f"{target}{SEPARATOR}{edges[target].get(name, {}).get('subscriber', name)}"
         if source in routes and rng.random() < 0.5 and routes[source] != target:
             source, through = routes[source], f"{source}{SEPARATOR}{through}"
-        to = rng.choice([through, through, through, target])
+        to = rng.choice([through, through, through, through.partition(SEPARATOR)[0]])
         act = SendCommand(rng.uniform(0.5, CHAOS_S), to, rng.choice(ORDERS), "", rng.random() < 0.2)
         yield There(act.at_s, source, act)
 
