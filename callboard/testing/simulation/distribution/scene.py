@@ -193,13 +193,16 @@ class Scene:
             self._answered(line)
 
     def _answered(self, result: CommandResultMessage) -> None:
-        command = next(
+        commands = (
             command
             for name, given in self.commands.items()
             if name == result.subscriber or name.startswith(f"{result.subscriber}{SEPARATOR}")  # of a relay
             for _, command in given
             if command.command_id == result.command_id
         )
+        if (command := next(commands, None)) is None:
+            self.wrong("a result answers a command", f"{result}")
+            return
         self.unanswered.pop((command.subscriber, command.command_id), None)
         to = command.subscriber_instance
         may = SEPARATOR in result.subscriber  # carried by the relay that it names

@@ -43,7 +43,7 @@ place where it appends."""
 FREQUENT = ("one site", "one site", "one site", "two sites", "chain", "loop", "loop", "three sites")
 
 PACKAGES = (5, 14)
-ORDERS = [order for order in COMMANDS if order != "verify"] + ["verify"]
+ORDERS = tuple(COMMANDS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,8 +154,12 @@ def _orders(rng: Random, routes: Mapping[str, str], edges: Mapping[str, Mapping[
         if source in routes and rng.random() < 0.5 and routes[source] != target:
             source, through = routes[source], f"{source}{SEPARATOR}{through}"
         to = rng.choice([through, through, through, through.partition(SEPARATOR)[0]])
-        act = SendCommand(rng.uniform(0.5, CHAOS_S), to, rng.choice(ORDERS), "", rng.random() < 0.2)
-        yield There(act.at_s, source, act)
+        at_s, order = rng.uniform(0.5, CHAOS_S), rng.choice(ORDERS)
+        orders = (order,) if rng.random() < 0.4 else ("pause", rng.choice(["skip", "clear"]), "resume")  # at its head
+        for order in orders:
+            act = SendCommand(at_s, to, order, "", rng.random() < 0.2)
+            yield There(at_s, source, act)
+            at_s += rng.uniform(0.5, 2.5)
 
 
 def _blows(rng: Random, edges: tuple[str, ...], is_site: bool) -> Iterator[Act]:

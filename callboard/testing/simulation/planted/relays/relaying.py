@@ -18,8 +18,14 @@ async def _blind(right: Any, self: Any, ledger: Any, source: str) -> Any:
 
 
 async def _hasty(right: Any, self: Any, effect: Any) -> Any:
-    await self._held().save(codec.encode(effect.ledger))
-    return await right(self, effect)
+    del right
+    source = effect.ledger.log_id
+    await self._held().save(codec.encode(effect.attempt), durable=False)
+    known = await self._forwarding.catch_up(effect.ledger, source)
+    await self._held().save(codec.encode(known))
+    due = self._forwarding.due(effect.packages, effect.records, known)
+    await self._bring_blobs(due, effect.parallel)
+    return await self._forwarding.append(due, known, source) if due else known
 
 
 def _for_itself(right: Any, self: Any, report: Any) -> Any:
