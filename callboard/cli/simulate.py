@@ -54,9 +54,7 @@ CLUSTERS = Simulated(
     cluster_plans.plan, cluster_runs.run, cluster_runs.run_seed, cluster_runs.COUNTED, (), CLUSTER_BUGS
 )
 JOBS = Simulated(job_plans.plan, job_runs.run, job_runs.run_seed, job_runs.COUNTED, (), JOB_BUGS)
-RELAYS = Simulated(
-    relay_plans.plan, relay_runs.run, relay_runs.run_seed, relay_runs.COUNTED, RELAY_EFFECTS, RELAY_BUGS
-)
+RELAYS = Simulated(relay_plans.plan, relay_runs.run, relay_runs.run_seed, relay_runs.COUNTED, RELAY_EFFECTS, RELAY_BUGS)
 
 
 def simulate(

@@ -1,7 +1,7 @@
 """The headers of a record: what a reader needs to decide whether and how to decode it."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields
 from functools import lru_cache
 from typing import Self, TypeVar
@@ -50,6 +50,9 @@ ENTRIES_MAX = (1 << 32) - 1
 
 PATH_CHARS_MAX = 4096
 """The kernel's limit for one path. The parent folders of a longer one could fill the memory."""
+
+SEPARATOR = "/"
+"""Between the name of a relay and that of a subscriber of its site."""
 
 RECIPIENTS_BYTES_MAX = 16 << 10
 """A longer list of recipients is only in the message, so that headers stay small."""
@@ -243,7 +246,12 @@ def _kind(headers: Mapping[str, str], where: str) -> str:
 
 def addressed(recipients: str, subscriber: str) -> bool:
     """Whether, by this header, the record may be for the subscriber; the message decides."""
-    return not recipients or subscriber in recipients.split("\n")
+    return not recipients or subscriber in addressees(recipients.split("\n"))
+
+
+def addressees(recipients: Iterable[str]) -> set[str]:
+    """The subscribers of this log among recipients: of ``SITE/EDGE`` it is the relay to that site."""
+    return {each.partition(SEPARATOR)[0] for each in recipients}
 
 
 def may_be_by(record: Record, subscriber: str) -> bool:

@@ -23,7 +23,7 @@ from callboard.messages.distribution.topic_messages import (
     Status,
 )
 from callboard.messages.event import Event
-from callboard.messages.headers import addressed, may_be_by, told_in
+from callboard.messages.headers import addressed, addressees, may_be_by, told_in
 from callboard.messages.record import Record
 from callboard.messages.repeated import original_of
 
@@ -166,7 +166,7 @@ def leaves_out(
     follows = said.configuration.follows
     if follows and message.publisher not in follows:
         return f"not followed: the subscriber follows {', '.join(follows)}"
-    if message.recipients and said.subscriber not in message.recipients:
+    if message.recipients and said.subscriber not in addressees(message.recipients):
         return f"not for it, but for {', '.join(message.recipients)} alone"
     status = statuses.get(offset)
     if status is not None and status.status is Status.SUPERSEDED:

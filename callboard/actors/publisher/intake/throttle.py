@@ -11,6 +11,7 @@ from callboard.actors.publisher.roles import FLEET, QUEUE_CACHE
 from callboard.messages.distribution.fleet_mail import FleetQuery, FleetView, Member
 from callboard.messages.distribution.queue_mail import QueueSize, Sizes, SizesQuery
 from callboard.messages.distribution.topic_messages import DiscoveryMessage
+from callboard.messages.headers import addressees
 
 FRESH_S = 1.0
 """How long a measurement holds: subscribers announce at most once a second, and packages appended since are added."""
@@ -29,7 +30,7 @@ class Tally:
 
     def add(self, recipients: tuple[str, ...]) -> None:
         """Count one more, for these recipients, or for all if none is named."""
-        self._by_name.update(set(recipients) or ("",))
+        self._by_name.update(addressees(recipients) or ("",))
 
     def of(self, subscriber: str) -> int:
         """How many are for this subscriber."""
@@ -135,9 +136,8 @@ class Throttle:
 
     def delay(self, recipients: tuple[str, ...], ahead: Tally) -> Delay:
         """How long to delay a request for these recipients, with the packages of ``ahead`` before it."""
-        counting = {
-            name: self.backlog(name) + ahead.of(name) for name in self._backlogs if not recipients or name in recipients
-        }
+        meant = addressees(recipients) or self._backlogs.keys()
+        counting = {name: self.backlog(name) + ahead.of(name) for name in self._backlogs if name in meant}
         if not counting:
             return Delay()
         slowest = max(sorted(counting), key=counting.__getitem__)

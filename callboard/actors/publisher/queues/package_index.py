@@ -13,6 +13,7 @@ from callboard.actors.publisher.queues.queue import (
     is_queued,
 )
 from callboard.messages.distribution.queue_mail import PackagesSeen, PackageSummary
+from callboard.messages.headers import addressees
 
 MANY = 64
 """Number of publishers from which on their packages are merged for subscribers that follow all of them."""
@@ -115,7 +116,7 @@ class PackageIndex:
 
 def _streams_of(package: PackageSummary) -> set[str | None]:
     """Each stream once, even if the record names it twice; an empty name is no recipient."""
-    return {FOR_SOME, *filter(None, package.recipients)} if package.recipients else {FOR_ALL}
+    return {FOR_SOME, *filter(None, addressees(package.recipients))} if package.recipients else {FOR_ALL}
 
 
 def _filled(

@@ -13,6 +13,7 @@ from typing import NamedTuple, TypeVar
 from callboard.actors.publisher.queues.columns import View
 from callboard.messages.distribution.queue_mail import PackageSummary
 from callboard.messages.distribution.topic_messages import Kind
+from callboard.messages.headers import addressees
 
 EVERY_QUEUE = ""
 """The stream of packages that name no publisher, or cannot be decoded: they block every subscriber."""
@@ -49,7 +50,7 @@ def is_queued(package: PackageSummary, wanted: Wanted = Wanted("", -1)) -> bool:
     if package.kind is Kind.TEST and not package.problem:
         return False
     ours = not wanted.publisher or package.publisher in (wanted.publisher, EVERY_QUEUE)
-    meant = not (wanted.subscriber and package.recipients) or wanted.subscriber in package.recipients
+    meant = not (wanted.subscriber and package.recipients) or wanted.subscriber in addressees(package.recipients)
     return ours and meant and package.offset > wanted.after
 
 

@@ -14,9 +14,9 @@ from callboard.backends.log import Log
 from callboard.errors import BlobMissing, OffsetOutOfRange, SchemaTooNew, Undecodable
 from callboard.messages.distribution.topic_messages import CommandMessage, CommandResultMessage
 from callboard.messages.event import replaced
-from callboard.messages.headers import new_record, open_record, usual_type
+from callboard.messages.headers import SEPARATOR, new_record, open_record, usual_type
 from callboard.messages.record import NewRecord, Record
-from callboard.messages.relayed import SEPARATOR, key
+from callboard.messages.relayed import key
 
 WAIT_S = 5.0
 """Seconds of one wait for more results."""

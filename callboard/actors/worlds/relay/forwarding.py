@@ -48,7 +48,7 @@ class Forwarding:
         return ledger
 
     async def check(self, ledger: Ledger, source: str) -> str:
-        """The identity of the site's log, which is the one of the ledger and has what was relayed. Raises as ``place``."""
+        """The identity of the site's log, which is that of the ledger and has what was relayed. Raises as ``place``."""
         async with self._site_log():
             log_id = await self._site.log.identity(self._topic)
             if ledger.site_log_id not in ("", log_id):
@@ -75,7 +75,7 @@ class Forwarding:
         return found is not None and (found.record.offset, found.origin) == (at, ledger.site_relayed)
 
     async def catch_up(self, ledger: Ledger, source: str) -> Ledger:
-        """The ledger that knows all packages of this relay at the site, appended by any process. Raises as ``place``."""
+        """The ledger that knows all packages of this relay at the site, of any process. Raises as ``place``."""
         log_id = await self.check(ledger, source)
         async with self._site_log():
             at, relayed_to = ledger.site_next - 1, ledger.site_relayed

@@ -100,7 +100,10 @@ class RelayWorld(AgentWorld):
                 raise ConfigError(f"relay {self._relay!r} would append to the log that it reads; choose another --to")
         except LogError as error:
             raise RepositoryUnavailable(f"relay {self._relay} cannot look up where it was: {error}") from error
-        return await self._forwarding.place(ledger, source, self._new_id)
+        found = await self._forwarding.place(ledger, source, self._new_id)
+        if ledger is None and found is not None:
+            await self._held().save(codec.encode(found))  # its name is claimed in the name of this ledger
+        return found
 
     async def _relay_all(self, effect: ImportPackages) -> Ledger:
         """Append the packages, then store the ledger: if the relay dies between the two, they are found at the site."""

@@ -13,9 +13,8 @@ from callboard.messages.distribution.topic_messages import (
     DiscoveryMessage,
     PackageStatusMessage,
 )
-from callboard.messages.headers import RecordHeaders, open_record
+from callboard.messages.headers import SEPARATOR, RecordHeaders, open_record
 from callboard.messages.record import Record
-from callboard.messages.relayed import SEPARATOR
 from callboard.messages.repeated import original_of
 from callboard.messages.topics import Topics
 from callboard.testing.simulation.distribution.acts import Publish

@@ -152,7 +152,11 @@ def _among(packages: Mapping[int, Sent], queue: QueueSize) -> list[int]:
         for offset, sent in packages.items()
         if offset > queue.after
         and queue.publisher in ("", sent.act.publisher)
-        and (not queue.subscriber or not sent.act.recipients or queue.subscriber in sent.act.recipients)
+        and (
+            not queue.subscriber
+            or not sent.act.recipients
+            or any(f"{each}/".startswith(f"{queue.subscriber}/") for each in sent.act.recipients)
+        )
         and (sent.act.harm == "newer" or sent.act.kind is not Kind.TEST)
     )
 

@@ -20,9 +20,9 @@ from callboard.messages.distribution.topic_messages import (
     PackageMessage,
     PackageStatusMessage,
 )
-from callboard.messages.headers import open_record
+from callboard.messages.headers import SEPARATOR, open_record
 from callboard.messages.record import Record
-from callboard.messages.relayed import SEPARATOR, at_site, origin_of
+from callboard.messages.relayed import at_site, origin_of
 from callboard.messages.repeated import original_of
 from callboard.testing.simulation.distribution.acts import Publish
 from callboard.testing.simulation.distribution.fleet import Edge, Fleet, Judge
@@ -118,7 +118,9 @@ class Place(Fleet):
             for offset, (relay, log, at) in self.relayed.items()
             if (relay, log) == (came.relay, log_id) and offset >= self.first()
         ]
-        demand(all(at < origin for at in before), "packages are relayed once, in their order", f"{where}, after {before}")
+        demand(
+            all(at < origin for at in before), "packages are relayed once, in their order", f"{where}, after {before}"
+        )
         demand(self.name not in source.came[identity], "nothing comes back", where)
         oracle = source.relay_edges(came.relay)[0].oracle
         demand(any(map(oracle.concerns, known)), "a relay passes on what it is to", where)

@@ -6,7 +6,7 @@ from random import Random
 from typing import Any, ClassVar
 
 from callboard.messages.distribution.topic_messages import COMMANDS, Kind
-from callboard.messages.relayed import SEPARATOR
+from callboard.messages.headers import SEPARATOR
 from callboard.testing.simulation.distribution.acts import (
     Act,
     CutOff,

@@ -9,7 +9,7 @@ from callboard.actors.publisher import roles
 from callboard.errors import NotAnswered
 from callboard.messages.distribution.fleet_mail import FleetQuery
 from callboard.messages.distribution.topic_messages import CommandMessage, RetryCommand, SiteReport, SkipCommand
-from callboard.messages.relayed import SEPARATOR
+from callboard.messages.headers import SEPARATOR
 from callboard.testing.simulation.distribution import acts, views
 from callboard.testing.simulation.distribution.fleet import Edge
 from callboard.testing.simulation.distribution.stage import Stage, settle
@@ -139,5 +139,3 @@ class PlaceStage(Stage):
         if command.retry is not None and command.retry.offset >= 0:
             return replace(command, retry=RetryCommand(offset=min(ahead)))
         return command
-
-

@@ -11,9 +11,8 @@ from callboard.messages.distribution.topic_messages import (
     PackageStatusMessage,
     Status,
 )
-from callboard.messages.headers import open_record
+from callboard.messages.headers import SEPARATOR, open_record
 from callboard.messages.record import Record
-from callboard.messages.relayed import SEPARATOR
 from callboard.messages.repeated import original_of
 from callboard.testing.simulation.distribution.oracles.tenants import Tenants
 
