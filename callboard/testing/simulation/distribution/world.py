@@ -106,8 +106,8 @@ class SimulatedHooks:
 
 
 class SimulatedWorld(AgentWorld):
-    """The real world on simulated backends. ``requests`` are the packages to publish, by the number that a request names
-    as its source.
+    """The real world on simulated backends. ``requests`` are the packages to publish, by the number that a request
+    names as its source.
     """
 
     def __init__(

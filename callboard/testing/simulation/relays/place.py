@@ -78,9 +78,9 @@ class Place(Fleet):
         for offset, sent in self.scene.packages.items():
             returns = relay in self.came[sent.record_id]
             lost = target.scene.exchanged and offset < self.first()
-            if offset <= up_to and offset not in there and oracle.concerns(sent) and not returns and not lost:
-                if (relay, sent.record_id) not in self.excused:
-                    yield sent
+            excused = returns or lost or (relay, sent.record_id) in self.excused
+            if offset <= up_to and offset not in there and oracle.concerns(sent) and not excused:
+                yield sent
 
     def relay_edges(self, relay: str) -> list[Edge]:
         """The hosts of a relay that reads here; first the one that has its name."""

@@ -115,7 +115,8 @@ def _relay(rng: Random, target: str, *, all_heard: bool) -> dict[str, dict[str, 
     options: dict[str, Any] = {
         "subscriber": target, "site": f"memory:{target}", "editable": rng.random() < 0.7, "on_gap": "earliest",
         "on_undecodable": "dead_letter", "max_retries": rng.choice([-1, 1]), "fetch_records": rng.choice([1, 3, 100]),
-        "batch_packages": rng.choice([1, 3, 64]), "coalesce": False, "follows": ("site",) if all_heard and rng.random() < 0.5 else (),
+        "batch_packages": rng.choice([1, 3, 64]), "coalesce": False,
+        "follows": ("site",) if all_heard and rng.random() < 0.5 else (),
         "include": rng.choice([(), (), ("/site/0", "/shop")]),
     }  # fmt: skip
     if rng.random() < 0.6:

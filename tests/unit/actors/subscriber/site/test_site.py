@@ -189,8 +189,8 @@ def test_a_relay_clears_and_skips_what_it_has_not_relayed() -> None:
 def test_a_relay_passes_on_packages_for_its_site_or_some_of_it_and_tests() -> None:
     it = relay()
     it.read(
-        package(10, recipients=("another",)), package(11, recipients=(f"{NAME}/edge",)), package(12, recipients=(NAME,)),
-        package(13, recipients=(f"{NAME}-2/edge",)), package(14, kind=Kind.TEST),
+        package(10, recipients=("another",)), package(11, recipients=(f"{NAME}/edge",)),
+        package(12, recipients=(NAME,)), package(13, recipients=(f"{NAME}-2/edge",)), package(14, kind=Kind.TEST),
     )  # fmt: skip
     relayed = []
     while it.asks(ImportPackages) or it.save_all():

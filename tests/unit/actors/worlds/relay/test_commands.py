@@ -155,7 +155,8 @@ def test_results_of_forwarded_commands_come_back_each_once(tmp_path: Path) -> No
 def test_what_is_on_the_status_topic_of_others_is_passed_over(tmp_path: Path) -> None:
     async def scene(it: Relay) -> None:
         await relay_three(it)
-        await it.site.log.append(TOPICS.status, [NewRecord(payload=b"\xff", headers=(("type", "CommandResultMessage"),))])
+        garbage = NewRecord(payload=b"\xff", headers=(("type", "CommandResultMessage"),))
+        await it.site.log.append(TOPICS.status, [garbage])
         await answer(it, f"{NAME}/c1")
         assert (await it.world.perform(CarryResults())).next == 3
         assert len(await results(it)) == 1

@@ -57,6 +57,7 @@ def test_what_was_appended_before_a_crash_is_not_appended_again(tmp_path: Path, 
         assert found is not None
         assert found.site_relayed == (-1 if lost == "the ledger's last state" else 2)
         assert found.offset == (2 if lost == "the whole ledger" else -1)
+        assert await it.open() == found, "its name is claimed in the name of the ledger, so that is kept"
         await it.world.perform(await it.import_(await it.publish("c"), replace(found, offset=-1)))
         assert await it.there() == [("a", 1), ("b", 2), ("c", 3)]
 
@@ -194,14 +195,15 @@ def test_an_exchanged_log_of_the_site_is_named_until_there_is_another_ledger(
     async def scene(it: Relay) -> None:
         ledger = await relay_two(it)
         await happens(it)  # type: ignore[operator]
+        effects = {
+            "at the start": OpenRepository(),
+            "at the next package": await it.import_((await it.publish("c"))[2:], ledger),
+            "without a package": SurveySite(ledger),
+        }
+        if when == "at the start":
+            it.again()
         with pytest.raises(RepositoryUnavailable, match=f"{what}.*another ledger"):
-            if when == "at the start":
-                it.again()
-                await it.open()
-            elif when == "at the next package":
-                await it.world.perform(await it.import_((await it.publish("c"))[2:], ledger))
-            else:
-                await it.world.perform(SurveySite(ledger))
+            await it.world.perform(effects[when])
         before = await it.there()
         it.again(another_ledger=True)
         found = await it.open()
