@@ -10,12 +10,13 @@ from collections.abc import Iterable, Iterator, Sequence
 from callboard.actors import publisher, subscriber
 from callboard.actors.core import effects, shortening
 from callboard.actors.core.decision import Perform
+from callboard.actors.subscriber.effects import CarryResults, ForwardCommand, SurveySite
 from callboard.testing.simulation.engine.fates import Fault
 
 OF_MEMBERS = (effects.EnsureTopic, effects.TrimTopic)
 """Performed by members of clusters only."""
 
-OF_RELAYS = (subscriber.effects.SurveySite, subscriber.effects.ForwardCommand, subscriber.effects.CarryResults)
+OF_RELAYS = (SurveySite, ForwardCommand, CarryResults)
 """Performed by relays only."""
 
 EFFECTS = tuple(

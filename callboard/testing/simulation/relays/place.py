@@ -131,7 +131,7 @@ class Place(Fleet):
         self.scene.count["relayed"] += 1
 
     def _reported(self, record: Record) -> None:
-        line = open_record(record, (PackageStatusMessage, CommandResultMessage))
+        line: Any = open_record(record, (PackageStatusMessage, CommandResultMessage))
         if isinstance(line, CommandResultMessage) and original_of(record) is None:
             self.results[line.subscriber, line.command_id].append(line)
         if SEPARATOR in line.subscriber:

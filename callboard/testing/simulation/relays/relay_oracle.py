@@ -40,8 +40,6 @@ class RelayOracle(SubscriberOracle):
         within = not settings.include or act.harm == "newer" or touch([act.path], settings.include)
         return meant and followed and within
 
-    _concerns = concerns
-
     def begins(self, effect: Perform) -> None:
         """See ``SubscriberOracle``."""
         super().begins(effect)

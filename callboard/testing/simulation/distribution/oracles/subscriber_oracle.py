@@ -239,7 +239,7 @@ class SubscriberOracle:
         sent = self._packages[offset]
         if offset in step.applied:
             return Status.IMPORTED
-        if not self._concerns(sent):
+        if not self.concerns(sent):
             return FOREIGN
         lost = step.new.offset < self._scene.first() or not step.old.positioned or step.new.log_id != step.old.log_id
         if offset < self._scene.first() and lost and step.effect is None:
@@ -252,7 +252,7 @@ class SubscriberOracle:
         if outcome in (Status.IMPORTED, Status.SUPERSEDED) and telling:
             self._demand(bool(step.lines.get(offset)), "an editable subscriber tells of everything", where)
         if outcome is Status.IMPORTED:
-            self._demand(self._concerns(self._packages[offset]), "nothing is imported that is for others", where)
+            self._demand(self.concerns(self._packages[offset]), "nothing is imported that is for others", where)
             self._demand(offset in step.applied, "what is reported as imported is", where)
             fresh = before in (None, Status.HELD, Status.REMOVED_FAILED)
             self._demand(fresh, "nothing is imported twice", f"{where}, which was {before}")
@@ -266,7 +266,8 @@ class SubscriberOracle:
         if offset in step.applied:
             self._demand(outcome is Status.IMPORTED, "what is imported is reported as such", f"{where} is {outcome}")
 
-    def _concerns(self, sent: Sent) -> bool:
+    def concerns(self, sent: Sent) -> bool:
+        """Whether this subscriber has to process it."""
         return sent.concerns(self._name, self._settings().follows)
 
     def _check_content(self, step: Step, before: Tree, tree: dict[str, Node]) -> None:

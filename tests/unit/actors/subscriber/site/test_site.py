@@ -192,7 +192,7 @@ def test_a_relay_passes_on_packages_for_its_site_or_some_of_it_and_tests() -> No
         package(10, recipients=("another",)), package(11, recipients=(f"{NAME}/edge",)),
         package(12, recipients=(NAME,)), package(13, recipients=(f"{NAME}-2/edge",)), package(14, kind=Kind.TEST),
     )  # fmt: skip
-    relayed = []
+    relayed: list[int] = []
     while it.asks(ImportPackages) or it.save_all():
         relayed += it.done(ImportPackages).offsets if it.asks(ImportPackages) else ()
     assert relayed == [11, 12, 14]

@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -73,7 +74,7 @@ def test_a_command_is_addressed_as_at_the_site(tmp_path: Path) -> None:
     ],
 )
 def test_its_offsets_become_those_of_the_site(
-    tmp_path: Path, given: dict[str, object], there: dict[str, object]
+    tmp_path: Path, given: dict[str, Any], there: dict[str, Any]
 ) -> None:
     async def scene(it: Relay) -> None:
         await relay_three(it)
