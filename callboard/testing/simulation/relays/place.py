@@ -31,15 +31,19 @@ from callboard.testing.simulation.distribution.scene import TOPICS
 from callboard.testing.simulation.distribution.truth import Sent
 from callboard.testing.simulation.engine.disk import SimulatedRepository
 from callboard.testing.simulation.relays.plan import CENTRE, SHAPES, RelaysPlan
-from callboard.testing.simulation.relays.relay_oracle import RelayOracle
+from callboard.testing.simulation.relays.relay_oracle import Passage, RelayOracle
+
+
+OFFSETS = 100
+"""Where the package log of a site begins."""
 
 
 class Place(Fleet):
     """One of the ``places``. Checks everything that comes here by a relay, and what relays that read here say.
 
     ``relayed`` has, by the offset here, the relay that appended it, the log it was read from, and its offset there.
-    ``came`` are the places that a package was at before, by its id. ``excused`` are packages that need not be at the
-    site of a relay, by its name and theirs.
+    ``came`` are the places that a package was at before, by its id. ``passages`` lead to the sites of relays that read
+    here, by their names.
     """
 
     def __init__(
@@ -50,12 +54,20 @@ class Place(Fleet):
         self.source = SHAPES[plan.shape].get(name, "")
         self.relayed: dict[int, tuple[str, str, int]] = {}
         self.came: dict[str, tuple[str, ...]] = {}
-        self.excused: set[tuple[str, str]] = set()
+        self.passages = {
+            relay: Passage(partial(self.owed, relay), partial(self._unsettled, relay)) for relay in self.routes
+        }
         self.results: dict[tuple[str, str], list[CommandResultMessage]] = defaultdict(list)
         self.carried: Counter[tuple[str, str, str, int]] = Counter()
         own = Plan(plan.seed, (), plan.odds, keys=name in plan.keys, edges=plan.edges[name])
         folder.mkdir()
         super().__init__(simulation, own, folder, PUBLISHERS if name == CENTRE else ("site",))
+
+    async def start(self) -> None:
+        """See ``Fleet``; the log of a site has offsets of its own."""
+        await self.log.memory.ensure(TOPICS.package)
+        await self.log.memory.complete(TOPICS.package, "", 0, 1 if self.name == CENTRE else OFFSETS)
+        await super().start()
 
     # What is known of packages before they come.
 
@@ -78,7 +90,7 @@ class Place(Fleet):
         for offset, sent in self.scene.packages.items():
             returns = relay in self.came[sent.record_id]
             lost = target.scene.exchanged and offset < self.first()
-            excused = returns or lost or (relay, sent.record_id) in self.excused
+            excused = returns or lost or sent.record_id in self.passages[relay].excused
             if offset <= up_to and offset not in there and oracle.concerns(sent) and not excused:
                 yield sent
 
@@ -151,11 +163,9 @@ class Place(Fleet):
 
     def _announced(self, claim: DiscoveryMessage) -> None:
         """A relay never says of its site more than every subscriber there has, that others wait for."""
-        if claim.site is None or self.scene.unsettled or claim.log_id != self.scene.histories[-1].log_id:
+        if claim.site is None or claim.log_id != self.scene.histories[-1].log_id or self._unsettled(claim.subscriber):
             return
         target = self.places[claim.subscriber]
-        if target.scene.unsettled:
-            return
         where = f"{claim.subscriber} at {claim.place} says offset {claim.offset}"
         owed = list(self.owed(claim.subscriber, claim.log_id, claim.offset))
         self.scene.demand(not owed, "a relay announces what its site has", f"{where}, which lacks {owed}")
@@ -173,10 +183,13 @@ class Place(Fleet):
 
     # Relays that read here.
 
+    def _unsettled(self, relay: str) -> bool:
+        return self.scene.unsettled or self.places[relay].scene.unsettled
+
     def _judge(self, name: str, options: Mapping[str, Any]) -> Judge:
         if "site" not in options:
             return super()._judge(name, options)
-        return partial(RelayOracle, self)
+        return partial(RelayOracle, self.passages[options["subscriber"]])
 
     def _subscriber_world(self, edge: Edge, repository: SimulatedRepository) -> World:
         if not edge.settings.site:

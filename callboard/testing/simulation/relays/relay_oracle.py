@@ -1,7 +1,7 @@
 """The oracle of one host of a relay: what it says that it has processed is at its site."""
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
 
 from callboard.actors.core.decision import Perform
 from callboard.actors.subscriber import SubscriberSettings
@@ -20,16 +20,27 @@ from callboard.testing.simulation.distribution.oracles.subscriber_oracle import 
 from callboard.testing.simulation.distribution.scene import Scene
 from callboard.testing.simulation.distribution.truth import Sent, Tree, touch
 
-if TYPE_CHECKING:
-    from callboard.testing.simulation.relays.place import Place
+
+@dataclass(frozen=True, slots=True)
+class Passage:
+    """From one place to another by a relay.
+
+    ``owed`` has what the first has of this log up to this offset, and the second has not, without a reason.
+    ``unsettled``: the log of one of them was exchanged just now. ``excused`` are the ids of packages that need not be
+    at the second.
+    """
+
+    owed: Callable[[str, int], Iterable[Sent]]
+    unsettled: Callable[[], bool]
+    excused: set[str] = field(default_factory=set)
 
 
 class RelayOracle(SubscriberOracle):
     """Its content is the site's log; it is stored separately from the ledger, so nothing is checked at a commit."""
 
-    def __init__(self, place: "Place", scene: Scene, name: str, settings: Callable[[], SubscriberSettings]) -> None:
+    def __init__(self, passage: Passage, scene: Scene, name: str, settings: Callable[[], SubscriberSettings]) -> None:
         super().__init__(scene, name, settings)
-        self._place = place
+        self._passage = passage
         self._begun: ImportPackages | None = None
 
     def concerns(self, sent: Sent) -> bool:
@@ -57,13 +68,9 @@ class RelayOracle(SubscriberOracle):
 
     def _check_content(self, step: Step, before: Tree, tree: dict[str, Node]) -> None:
         del before, tree
-        source, target = self._place, self._place.places[self._name]
-        if not (source.scene.unsettled or target.scene.unsettled):
-            owed = [
-                sent.offset
-                for sent in source.owed(self._name, step.new.log_id, max(step.applied))
-                if sent.offset in step.applied
-            ]
+        if not self._passage.unsettled():
+            lacking = self._passage.owed(step.new.log_id, max(step.applied))
+            owed = [sent.offset for sent in lacking if sent.offset in step.applied]
             self._demand(not owed, "what is relayed is at the site", f"{owed} of {step.applied}")
 
     def _unreported(self, step: Step, offset: int) -> Outcome:
@@ -72,7 +79,7 @@ class RelayOracle(SubscriberOracle):
 
     def _judge(self, step: Step, offset: int, before: Outcome | None, outcome: Outcome) -> None:
         if outcome not in (Status.IMPORTED, FOREIGN):
-            self._place.excused.add((self._name, self._packages[offset].record_id))
+            self._passage.excused.add(self._packages[offset].record_id)
         super()._judge(step, offset, before, outcome)
 
 
