@@ -15,6 +15,7 @@ from callboard.board.relay import site
 from callboard.content.importing.apply import needed_blobs
 from callboard.errors import NotAnswered
 from callboard.messages.distribution.topic_messages import (
+    CommandMessage,
     CommandResultMessage,
     DiscoveryMessage,
     PackageMessage,
@@ -32,7 +33,6 @@ from callboard.testing.simulation.distribution.truth import Sent
 from callboard.testing.simulation.engine.disk import SimulatedRepository
 from callboard.testing.simulation.relays.plan import CENTRE, SHAPES, RelaysPlan
 from callboard.testing.simulation.relays.relay_oracle import Passage, RelayOracle
-
 
 OFFSETS = 100
 """Where the package log of a site begins."""
@@ -107,6 +107,8 @@ class Place(Fleet):
             self._arrived(record)
         elif topic == TOPICS.status:
             self._reported(record)
+        elif topic == TOPICS.command:
+            self._ordered(open_record(record, CommandMessage))
         elif topic == TOPICS.discovery and record.header("type") == DiscoveryMessage.__name__:
             self._announced(open_record(record, DiscoveryMessage))
         super().appended(topic, record)
@@ -141,6 +143,21 @@ class Place(Fleet):
         demand(digests <= self.blobs.digests, "content is at the site before its package", where)
         self.relayed[record.offset] = came.relay, log_id, origin
         self.scene.count["relayed"] += 1
+
+    def _ordered(self, command: CommandMessage) -> None:
+        """A command that comes by a relay is about the same packages as there."""
+        relay, _, identity = command.command_id.partition(SEPARATOR)
+        if not identity or self.places[self.source].scene.unsettled or self.scene.unsettled:
+            return
+        given = self.places[self.source].scene.commands[f"{relay}{SEPARATOR}{command.subscriber}"]
+        origins = {offset: origin for offset, (its, _, origin) in self.relayed.items() if its == relay}
+        for its in (its for _, its in given if its.command_id == identity):
+            pairs = ((command.skip, its.skip), (command.retry, its.retry))
+            right = all(origins.get(here.offset, -1) == there.offset for here, there in pairs if here and there)
+            if command.clear and its.clear:
+                to, up_to = command.clear.offset, its.clear.offset
+                right = all((offset <= to) == (origin <= up_to) for offset, origin in origins.items())
+            self.scene.demand(right, "a command is about the same packages at the site", f"{its}, there {command}")
 
     def _reported(self, record: Record) -> None:
         line: Any = open_record(record, (PackageStatusMessage, CommandResultMessage))
