@@ -1,8 +1,8 @@
 """A relay between two logs in memory."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterable
-from dataclasses import dataclass, field
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from callboard.actors.core.decision import Moment
@@ -13,7 +13,7 @@ from callboard.backends.logs.memory import MemoryLog
 from callboard.messages.distribution.ledger import Ledger
 from callboard.messages.distribution.topic_messages import Kind, PackageMessage
 from callboard.messages.headers import new_record, open_record
-from callboard.messages.record import Record
+from callboard.messages.record import NewRecord, Record
 from callboard.messages.relayed import origin_of
 from callboard.messages.topics import Topics
 from callboard.testing.fakes.memory_blob_store import MemoryBlobStore
@@ -32,11 +32,19 @@ class Still:
         return Moment(1_000, 1.0)
 
 
+class KeylessLog(MemoryLog):
+    """A log that takes everything that is appended to it."""
+
+    async def append(self, topic: str, records: Sequence[NewRecord]) -> list[int]:
+        """See ``Log``."""
+        return await super().append(topic, [replace(record, key="") for record in records])
+
+
 @dataclass
 class Site:
     """See ``SiteBoard``: its members are those of the list."""
 
-    log: MemoryLog = field(default_factory=MemoryLog)
+    log: MemoryLog = field(default_factory=KeylessLog)
     blobs: MemoryBlobStore = field(default_factory=lambda: MemoryBlobStore(lambda: 1))
     topics: Topics = TOPICS
     known: list[SiteMember] = field(default_factory=list)
@@ -109,11 +117,12 @@ class Relay:
         return [(each.header("id"), came.last[1] if (came := origin_of(each)) else -1) for each in found]
 
 
-def play(folder: Path, scene: Callable[[Relay], Awaitable[None]]) -> None:
-    """Run the scene with a relay."""
+def play(folder: Path, scene: Callable[[Relay], Awaitable[None]], *, keys: bool = False) -> None:
+    """Run the scene with a relay, whose site's log may know keys."""
 
     async def run() -> None:
         relay = Relay(folder)
+        relay.site.log = MemoryLog() if keys else relay.site.log
         for topic in ALL:
             await relay.source.ensure(topic)
             await relay.site.log.ensure(topic)

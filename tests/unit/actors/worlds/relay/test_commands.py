@@ -91,7 +91,7 @@ def test_a_command_that_is_forwarded_again_is_there_once(tmp_path: Path) -> None
             await it.world.perform(ForwardCommand(command(), 9))
         assert len(await commands(it)) == 1
 
-    play(tmp_path, scene)
+    play(tmp_path, scene, keys=True)
 
 
 @pytest.mark.parametrize(
