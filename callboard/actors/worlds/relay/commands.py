@@ -132,7 +132,7 @@ class Commands:
         message = replaced(result, subscriber=self._prefix + result.subscriber, command_id=command_id, offset=here)
         return new_record(
             message, record_id=self._prefix + record.header("id"), time_ns=now_ns, producer=self._relay,
-            key=f"{self._prefix}{log_id}/{record.offset}",
+            key=f"{self._prefix}{log_id}/{result.subscriber_instance}/{result.sequence}",  # a topic may repeat records
         )  # fmt: skip
 
     async def _bring_listing(self, digest: str, spool: Path) -> None:

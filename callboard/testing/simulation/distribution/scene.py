@@ -192,21 +192,20 @@ class Scene:
             self._answered(line)
 
     def _answered(self, result: CommandResultMessage) -> None:
-        commands = (
+        given = [
             command
-            for name, given in self.commands.items()
+            for name, commands in self.commands.items()
             if name == result.subscriber or name.startswith(f"{result.subscriber}{SEPARATOR}")  # of a relay
-            for _, command in given
+            for _, command in commands
             if command.command_id == result.command_id
-        )
-        if (command := next(commands, None)) is None:
+        ]
+        if not given:
             self.wrong("a result answers a command", f"{result}")
             return
-        self.unanswered.pop((command.subscriber, command.command_id), None)
-        to = command.subscriber_instance
-        may = SEPARATOR in result.subscriber  # carried by the relay that it names
-        may = may or to == result.subscriber_instance or (not to and not command.clear and not command.skip)
-        self.demand(may or not result.accepted, "a command is for the repository that it names", f"{command}, {result}")
+        self.unanswered.pop((given[0].subscriber, given[0].command_id), None)
+        by_relay = SEPARATOR in result.subscriber  # it carries what another one says
+        may = by_relay or any(_may_accept(result, command) for command in given)  # a relay may forward it once more
+        self.demand(may or not result.accepted, "a command is for the repository that it names", f"{given}, {result}")
         if result.accepted and not self.exchanged:
             at = self.accepted.setdefault((result.subscriber_instance, result.command_id), result.command_offset)
             self.demand(at == result.command_offset, "a command takes effect once", f"{result}, and at offset {at}")
@@ -219,6 +218,11 @@ class Scene:
         self.shortening.appended(TOPICS.discovery, record)
         if original_of(record) is None and record.header("type") == DiscoveryMessage.__name__:
             self.tenants.heard(open_record(record, DiscoveryMessage), record.offset)
+
+
+def _may_accept(result: CommandResultMessage, command: CommandMessage) -> bool:
+    to = command.subscriber_instance
+    return to == result.subscriber_instance or (not to and not command.clear and not command.skip)
 
 
 def _first_at(record: Record) -> int:

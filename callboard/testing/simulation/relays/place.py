@@ -135,7 +135,8 @@ class Place(Fleet):
         demand(
             all(at < origin for at in before), "packages are relayed once, in their order", f"{where}, after {before}"
         )
-        demand(self.name not in source.came[identity], "nothing comes back", where)
+        passed = {log for log, _ in came.path}
+        demand(self.scene.histories[-1].log_id not in passed, "nothing comes back", where)
         oracle = source.relay_edges(came.relay)[0].oracle
         demand(any(map(oracle.concerns, known)), "a relay passes on what it is to", where)
         message = open_record(record, PackageMessage)

@@ -90,7 +90,7 @@ def plan(seed: int) -> RelaysPlan:
         edges[source] |= _relay(rng, target, all_heard=not {"plain", "fixed", "careful"}.isdisjoint(edges[source]))
     acts = [*_packages(rng, routes), *_orders(rng, routes, edges)]
     for place in places:
-        acts += [There(act.at_s, place, act) for act in _blows(rng, tuple(edges[place]), place in routes)]
+        acts += [There(act.at_s, place, act) for act in _blows(rng, tuple(edges[place]), place not in routes.values())]
     odds = {fault: share for fault in Fault if (share := rng.choice(ODDS))}
     keys = frozenset(place for place in places if rng.random() < 0.6)
     return RelaysPlan(seed, tuple(sorted(acts, key=lambda act: act.at_s)), odds, shape=shape, keys=keys, edges=edges)
@@ -163,7 +163,7 @@ def _orders(rng: Random, routes: Mapping[str, str], edges: Mapping[str, Mapping[
             at_s += rng.uniform(0.5, 2.5)
 
 
-def _blows(rng: Random, edges: tuple[str, ...], is_site: bool) -> Iterator[Act]:
+def _blows(rng: Random, edges: tuple[str, ...], is_last: bool) -> Iterator[Act]:
     def when() -> float:
         return rng.uniform(0, CHAOS_S)
 
@@ -186,7 +186,7 @@ def _blows(rng: Random, edges: tuple[str, ...], is_site: bool) -> Iterator[Act]:
     yield from (Trim(when(), rng.random() < 0.2) for _ in range(rng.choice([0, 0, 1])))
     if rng.random() < 0.1:
         yield Spoil(when(), rng.choice(["missing", "corrupt"]), rng.uniform(0.5, 3.0))
-    if is_site and rng.random() < 0.12:
+    if is_last and rng.random() < 0.12:
         yield Exchange(rng.uniform(2.0, CHAOS_S), rng.choice(["replaced", "set back"]), rng.choice([0.2, 1.0, 5.0]))
     if rng.random() < 0.3:
         yield Look(when(), "site")

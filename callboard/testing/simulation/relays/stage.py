@@ -106,6 +106,19 @@ class PlaceStage(Stage):
                 await self._renew(edge, "disk lost")
                 edge.host.ends.clear()
 
+    def _owed(self) -> list[CommandMessage]:
+        return [order for order in super()._owed() if not self._waits_at_site(order)]
+
+    def _waits_at_site(self, order: CommandMessage) -> bool:
+        """Whether it was forwarded to a repository that stands by there, or is gone."""
+        relay, _, name = order.subscriber.partition(SEPARATOR)
+        if not name:
+            return False
+        target = self._place.places[relay]
+        there = {edge.oracle.ledger.instance for edge in target.edges.values() if edge.active}
+        forwarded = target.scene.unanswered.get((name, f"{relay}{SEPARATOR}{order.command_id}"))
+        return forwarded is not None and forwarded.subscriber_instance not in there
+
     def _said(self, edge: Edge) -> str:
         """What the relay says is the matter, at its end or in its announcement."""
         held = self._place.scene.tenants.held.get(edge.subscriber)

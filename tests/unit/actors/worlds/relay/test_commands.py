@@ -153,6 +153,17 @@ def test_results_of_forwarded_commands_come_back_each_once(tmp_path: Path) -> No
     play(tmp_path, scene)
 
 
+def test_a_result_that_the_status_topic_repeats_is_carried_once(tmp_path: Path) -> None:
+    async def scene(it: Relay) -> None:
+        await relay_three(it)
+        for _ in range(2):  # as a topic that is shortened repeats it
+            await answer(it, f"{NAME}/c1")
+        await it.world.perform(CarryResults())
+        assert len(await results(it)) == 1
+
+    play(tmp_path, scene)
+
+
 def test_what_is_on_the_status_topic_of_others_is_passed_over(tmp_path: Path) -> None:
     async def scene(it: Relay) -> None:
         await relay_three(it)
