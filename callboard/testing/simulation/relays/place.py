@@ -1,6 +1,6 @@
 """A place: a log with its publishers and subscribers, the relays that read it, and those that append to it."""
 
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
@@ -58,7 +58,7 @@ class Place(Fleet):
             relay: Passage(partial(self.owed, relay), partial(self._unsettled, relay)) for relay in self.routes
         }
         self.results: dict[tuple[str, str], list[CommandResultMessage]] = defaultdict(list)
-        self.carried: Counter[tuple[str, str, str, int]] = Counter()
+        self.carried: dict[tuple[str, str, str, int], int] = {}
         own = Plan(plan.seed, (), plan.odds, keys=name in plan.keys, edges=plan.edges[name])
         folder.mkdir()
         super().__init__(simulation, own, folder, PUBLISHERS if name == CENTRE else ("site",))
@@ -165,15 +165,15 @@ class Place(Fleet):
         if isinstance(line, CommandResultMessage) and original_of(record) is None:
             self.results[line.subscriber, line.command_id].append(line)
         if SEPARATOR in line.subscriber:
-            self.scene.reporters[line.subscriber] = [self._carried]
+            self.scene.reporters[line.subscriber] = [partial(self._carried, record.offset)]
 
-    def _carried(self, line: Any) -> bool:
-        """Whether the result is what the site's subscriber has said. It comes once, where the logs know keys."""
+    def _carried(self, at: int, line: Any) -> bool:
+        """Whether the result is what the site's subscriber has said. It is there once, where the log knows keys."""
         relay, _, name = line.subscriber.partition(SEPARATOR)
         target, what = self.places[relay], (line.subscriber_instance, line.sequence, line.accepted, line.reason)
         which = line.subscriber, line.command_id, line.subscriber_instance, line.sequence
-        self.carried[which] += 1
-        once = self.carried[which] == 1 or not (self.plan.keys and target.plan.keys)
+        once = self.carried.get(which, -1) < self.log.first(TOPICS.status) or not self.plan.keys
+        self.carried[which] = at
         self.scene.demand(once, "a result is carried once", f"{line}")
         self.scene.count["result carried"] += 1
         said = target.results[name, f"{relay}{SEPARATOR}{line.command_id}"]
