@@ -7,9 +7,10 @@ process on a host. A missing pair was left out by chance: run more seeds.
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 
-from callboard.actors import publisher, subscriber
 from callboard.actors.core import effects, shortening
 from callboard.actors.core.decision import Perform
+from callboard.actors.publisher import effects as of_publishers
+from callboard.actors.subscriber import effects as of_subscribers
 from callboard.actors.subscriber.effects import CarryResults, ForwardCommand, SurveySite
 from callboard.testing.simulation.engine.fates import Fault
 
@@ -22,7 +23,7 @@ OF_RELAYS = (SurveySite, ForwardCommand, CarryResults)
 EFFECTS = tuple(
     sorted(
         name
-        for module in (effects, shortening, publisher.effects, subscriber.effects)
+        for module in (effects, shortening, of_publishers, of_subscribers)
         for name, kind in vars(module).items()
         if isinstance(kind, type) and issubclass(kind, Perform) and kind not in (Perform, *OF_MEMBERS, *OF_RELAYS)
     )
