@@ -99,15 +99,17 @@ endurance: $(VENV)/.ready-test ## Have ten processes append for a minute each on
 chaos: $(VENV)/.ready-test ## Strike a fleet on SQLite, PostgreSQL and Kafka for a minute each; ARGS="--subscribers 20 --minutes 2".
 	@for log in $(or $(ON),sqlite postgres kafka); do $(BIN)/callboard chaos --on $$log $(ARGS) || exit 1; done
 
-sim: $(VENV)/.ready-test ## Simulate fleets, clusters and workers with faults at every effect, on all cores: make sim SEEDS=2000.
+sim: $(VENV)/.ready-test ## Simulate fleets, clusters, workers and relays with faults at every effect, on all cores: make sim SEEDS=2000.
 	@$(BIN)/callboard simulate --again tests/simulation/seeds.txt --keep --seeds $(or $(SEEDS),200) $(ARGS)
 	@$(BIN)/callboard simulate --clusters --again tests/simulation/topology/seeds.txt --keep --seeds $(or $(SEEDS),200) $(ARGS)
 	@$(BIN)/callboard simulate --jobs --again tests/simulation/jobs/seeds.txt --keep --seeds $(or $(SEEDS),200) $(ARGS)
+	@$(BIN)/callboard simulate --relays --again tests/simulation/relays/seeds.txt --keep --seeds $(or $(SEEDS),200) $(ARGS)
 
 sim-planted: $(VENV)/.ready-test ## Show after how many seeds the simulator finds each planted bug.
 	@$(BIN)/callboard simulate --planted $(ARGS)
 	@$(BIN)/callboard simulate --planted --clusters $(ARGS)
 	@$(BIN)/callboard simulate --planted --jobs $(ARGS)
+	@$(BIN)/callboard simulate --planted --relays $(ARGS)
 
 kill-points: $(VENV)/.ready-test ## Kill importers and a SQLite log at every system call that writes, or fail the call; needs strace.
 	@$(BIN)/python -m tests.chaos.repositories.kill_points $(ARGS)

@@ -17,7 +17,7 @@ COMMANDS: dict[str, Entry | Group] = {
         "Run a fleet under faults of processes, server, network, disk and descriptors, and compare every byte.",
         board=False),
     "simulate": Entry("simulate:simulate",
-        "Simulate fleets, clusters, or workers under faults, and compare everything with a simple model.",
+        "Simulate fleets, clusters, workers, or relays under faults, and compare everything with a simple model.",
         board=False),
     "init": Entry("init:init",
         "Write callboard.toml with every setting explained, unless it exists, and create the log.", changes=True),

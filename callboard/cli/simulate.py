@@ -1,4 +1,4 @@
-"""``callboard simulate``: simulates fleets, clusters, or jobs in virtual time; a seed decides all failures."""
+"""``callboard simulate``: simulates fleets, clusters, jobs, or relays in virtual time; a seed decides all failures."""
 
 import os
 import time
@@ -17,13 +17,15 @@ from callboard.errors import RequestRefused
 from callboard.testing.simulation.distribution import plan as fleet_plans
 from callboard.testing.simulation.distribution import run as fleets
 from callboard.testing.simulation.engine.campaign import campaign
-from callboard.testing.simulation.engine.coverage import EFFECTS, missing, table
+from callboard.testing.simulation.engine.coverage import EFFECTS, RELAY_EFFECTS, missing, table
 from callboard.testing.simulation.engine.fates import Fault
 from callboard.testing.simulation.engine.outcome import Outcome, P
 from callboard.testing.simulation.engine.shrink import shrink
 from callboard.testing.simulation.jobs import plan as job_plans
 from callboard.testing.simulation.jobs import run as job_runs
-from callboard.testing.simulation.planted import BUGS, CLUSTER_BUGS, JOB_BUGS, SEEDS_MAX, Finding, hunt
+from callboard.testing.simulation.planted import BUGS, CLUSTER_BUGS, JOB_BUGS, RELAY_BUGS, SEEDS_MAX, Finding, hunt
+from callboard.testing.simulation.relays import plan as relay_plans
+from callboard.testing.simulation.relays import run as relay_runs
 from callboard.testing.simulation.topology import plan as cluster_plans
 from callboard.testing.simulation.topology import run as cluster_runs
 from callboard.units import count
@@ -52,6 +54,7 @@ CLUSTERS = Simulated(
     cluster_plans.plan, cluster_runs.run, cluster_runs.run_seed, cluster_runs.COUNTED, (), CLUSTER_BUGS
 )
 JOBS = Simulated(job_plans.plan, job_runs.run, job_runs.run_seed, job_runs.COUNTED, (), JOB_BUGS)
+RELAYS = Simulated(relay_plans.plan, relay_runs.run, relay_runs.run_seed, relay_runs.COUNTED, RELAY_EFFECTS, RELAY_BUGS)
 
 
 def simulate(
@@ -67,10 +70,11 @@ def simulate(
     planted: Annotated[bool, typer.Option("--planted", help="Look for planted bugs instead.")] = False,
     clusters: Annotated[bool, typer.Option("--clusters", help="Simulate clusters of members instead.")] = False,
     jobs: Annotated[bool, typer.Option("--jobs", help="Simulate workers and their jobs instead.")] = False,
+    relays: Annotated[bool, typer.Option("--relays", help="Simulate fleets joined by relays instead.")] = False,
     processes: Annotated[int, typer.Option(min=1, help="Seeds run in parallel.")] = os.cpu_count() or 1,
 ) -> None:
-    """Simulate fleets, clusters, or workers under faults, and compare everything with a simple model."""
-    simulated: Simulated[Any] = JOBS if jobs else CLUSTERS if clusters else FLEETS
+    """Simulate fleets, clusters, workers, or relays under faults, and compare everything with a simple model."""
+    simulated: Simulated[Any] = RELAYS if relays else JOBS if jobs else CLUSTERS if clusters else FLEETS
     if planted:
         _show_planted(simulated, processes)
     elif seed is not None:

@@ -12,7 +12,7 @@ from callboard.backends.repositories.paths import PATH_BYTES_MAX, check_path
 from callboard.door.limits import NAME_CHARS_MAX, PATTERN_CHARS_MAX, PATTERNS_MAX, PLACE_CHARS_MAX, SITES_MAX
 from callboard.door.names import suggestion
 from callboard.errors import CallboardError
-from callboard.messages.relayed import SEPARATOR
+from callboard.messages.headers import SEPARATOR
 
 Rule = Callable[[Any], Any]
 """Returns the normalised value. Raises ``Unfit``."""

@@ -51,6 +51,9 @@ ENTRIES_MAX = (1 << 32) - 1
 PATH_CHARS_MAX = 4096
 """The kernel's limit for one path. The parent folders of a longer one could fill the memory."""
 
+SEPARATOR = "/"
+"""Between the name of a relay and that of a subscriber of its site."""
+
 RECIPIENTS_BYTES_MAX = 16 << 10
 """A longer list of recipients is only in the message, so that headers stay small."""
 

@@ -12,11 +12,8 @@ from functools import lru_cache
 
 from callboard.messages import codec
 from callboard.messages.distribution.topic_messages import PackageMessage
-from callboard.messages.headers import HEADER_CHARS_MAX, RecordHeaders, told_in
+from callboard.messages.headers import HEADER_CHARS_MAX, SEPARATOR, RecordHeaders, told_in
 from callboard.messages.record import NewRecord, Record
-
-SEPARATOR = "/"
-"""Between the name of a relay and that of a subscriber of its site."""
 
 STEP = re.compile(r"([^@ ]{1,200})@([0-9]{1,19})")
 

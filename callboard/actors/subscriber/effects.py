@@ -82,12 +82,9 @@ class RunHook(Perform):
 
 @dataclass(frozen=True, slots=True)
 class SurveySite(Perform):
-    """Result ``SiteReport``: how far the subscribers of the relay's site are, once the relay has processed everything
-    up to ``position`` of the package log ``log_id``.
-    """
+    """Result ``SiteReport``: how far the subscribers of the site are of a relay with this ledger."""
 
-    log_id: str
-    position: int
+    ledger: Ledger
 
 
 @dataclass(frozen=True, slots=True)

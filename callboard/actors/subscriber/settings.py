@@ -8,7 +8,7 @@ from callboard.actors.core.hooks import HookSettings
 from callboard.actors.core.shortening_limits import ShorteningLimits
 from callboard.backends.address import shown
 from callboard.content.importing.target import OnOccupied
-from callboard.messages.relayed import SEPARATOR
+from callboard.messages.headers import SEPARATOR
 from callboard.messages.topics import Topics
 
 NO_RESEED = (

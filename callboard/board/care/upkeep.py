@@ -23,7 +23,7 @@ from callboard.door.rules import checked, choice, instance_of, number, optional
 from callboard.errors import NotAnswered, RequestRefused
 from callboard.messages.distribution.fleet_mail import Liveness
 from callboard.messages.distribution.topic_messages import DiscoveryMessage
-from callboard.messages.relayed import SEPARATOR
+from callboard.messages.headers import SEPARATOR
 
 if TYPE_CHECKING:  # a board that is only read does not load these
     from callboard.board.care.retention_gate import GatePolicy, RetentionGate

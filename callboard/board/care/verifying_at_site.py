@@ -9,7 +9,7 @@ from callboard.board.context import BoardContext
 from callboard.board.read.questions import member
 from callboard.board.read.sites.site_board import at_site
 from callboard.errors import NotAnswered, RequestRefused
-from callboard.messages.relayed import SEPARATOR
+from callboard.messages.headers import SEPARATOR
 
 
 async def verify_at_site(board: BoardContext, subscriber: str, paths: tuple[str, ...], timeout_s: float) -> Verified:

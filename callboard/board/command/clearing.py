@@ -22,7 +22,7 @@ from callboard.door.questions import asked
 from callboard.errors import RequestRefused
 from callboard.messages.distribution.fleet_mail import Liveness, Member
 from callboard.messages.distribution.topic_messages import ClearCommand
-from callboard.messages.relayed import SEPARATOR
+from callboard.messages.headers import SEPARATOR
 
 COMMANDS_AT_ONCE = 500
 """Limit of parallel clears and their queries: half of what an agent accepts at once, so that others get a turn."""

@@ -40,7 +40,8 @@ from callboard.messages.distribution.topic_messages import (
     VerifyCommand,
 )
 from callboard.messages.event import replaced
-from callboard.messages.relayed import SEPARATOR, site_of
+from callboard.messages.headers import SEPARATOR
+from callboard.messages.relayed import site_of
 
 Command = ClearCommand | RetryCommand | SkipCommand | PauseCommand | ResumeCommand | ThrottleCommand | VerifyCommand
 NAMES: Mapping[type, str] = {kind: name for name, kind in COMMANDS.items()}

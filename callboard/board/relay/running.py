@@ -13,7 +13,7 @@ from callboard.backends.repositories import open_repository
 from callboard.board.connect.opening import open_board_blobs, open_board_log, subscriber_spool
 from callboard.board.connect.settings import BoardSettings
 from callboard.board.context import BoardContext, new_id
-from callboard.board.relay.site import SiteOnBoard, open_site
+from callboard.board.read.sites.site import SiteOnBoard, open_site
 from callboard.content.importing.target import Target
 
 

@@ -18,7 +18,7 @@ from callboard.cli.log.retention import retention_forecasts, warn
 from callboard.cli.options import BoardOptions, Json
 from callboard.cli.terminal.output import say, show, show_drawn, show_json
 from callboard.errors import ConfigError
-from callboard.messages.relayed import SEPARATOR
+from callboard.messages.headers import SEPARATOR
 
 if TYPE_CHECKING:
     from callboard.board.board import Callboard

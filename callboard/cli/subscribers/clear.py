@@ -11,7 +11,7 @@ from callboard.cli.commanding import Said, commanding
 from callboard.cli.options import PublisherName, Yes
 from callboard.cli.subscribers.command import report
 from callboard.errors import RequestRefused
-from callboard.messages.relayed import SEPARATOR
+from callboard.messages.headers import SEPARATOR
 from callboard.units import count
 
 if TYPE_CHECKING:

@@ -2,10 +2,10 @@
 
 import pytest
 
-from callboard.testing.simulation.planted import BUGS, CLUSTER_BUGS, JOB_BUGS, planted
+from callboard.testing.simulation.planted import BUGS, CLUSTER_BUGS, JOB_BUGS, RELAY_BUGS, planted
 
 
-@pytest.mark.parametrize("bug", [*BUGS, *CLUSTER_BUGS, *JOB_BUGS])
+@pytest.mark.parametrize("bug", [*BUGS, *CLUSTER_BUGS, *JOB_BUGS, *RELAY_BUGS])
 def test_a_bug_can_be_planted(bug: str) -> None:
     with planted(bug):
         pass

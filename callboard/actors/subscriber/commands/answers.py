@@ -136,6 +136,14 @@ def retry_passed(ledger: Ledger, offset: int, subscriber: str) -> Accepted | Ref
     )
 
 
+def out_of_order(offset: int, relay: str) -> Refused:
+    """Refuse to retry a package that a relay gave up: it keeps the order of its site's log."""
+    return Refused(
+        f"offset {offset} was given up, and a relay appends nothing behind later packages; to relay its content now, "
+        f"callboard log resend {offset} --to {quote(relay)}"
+    )
+
+
 def recall(ledger: Ledger, offset: int, found: Received | str, now_ns: int) -> Accepted | Refused:
     """Retry a package that was given up, as read from the log, if it still may be imported."""
     if isinstance(found, str) or found.message is None:

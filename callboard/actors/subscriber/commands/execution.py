@@ -189,5 +189,7 @@ class CommandExecution:
         self.held.wake()
         if (answer := answers.retry_passed(self.state.ledger, offset, self.settings.name)) is not None:
             return answer
+        if self.settings.site:
+            return answers.out_of_order(offset, self.settings.name)
         found = self.given_up.ask(offset, self.state.ledger)
         return None if found is None else answers.recall(self.state.ledger, offset, found, now.wall_ns)

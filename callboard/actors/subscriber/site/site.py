@@ -43,7 +43,7 @@ class Site:
         if SURVEY not in self._resting:
             self._resting.add(SURVEY)
             self._began_s = now.mono_s
-            yield SurveySite(ledger.log_id, ledger.offset)
+            yield SurveySite(ledger)
         if CARRY not in self._resting:
             self._resting.add(CARRY)
             yield CarryResults(self._carried.log_id, self._carried.next)

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from pathlib import Path
 
 from callboard.backends.blob_store import CHUNK_BYTES, BlobStore
@@ -26,7 +27,7 @@ async def bring_all(digests: Iterable[str], source: BlobStore, target: BlobStore
 
 
 async def bring(digest: str, source: BlobStore, target: BlobStore, spool: Path) -> None:
-    """Copy the blob unless it is there.
+    """Copy the blob unless it is there; one that is gets its grace period again, as nothing may refer to it yet.
 
     Raises:
         BlobMissing: it is not in the source.
@@ -34,7 +35,9 @@ async def bring(digest: str, source: BlobStore, target: BlobStore, spool: Path) 
         BlobDamaged: it is not what was published.
     """
     if await target.exists(digest):
-        return
+        with suppress(PackageCorrupt):  # it was removed since, or is damaged
+            await target.put(digest, ())
+            return
     file = await source.fetch(digest, spool)
     try:
         await target.put(digest, _chunks(file), file.stat().st_size)

@@ -14,9 +14,9 @@ from callboard.backends.log import Log
 from callboard.errors import BlobMissing, OffsetOutOfRange, SchemaTooNew, Undecodable
 from callboard.messages.distribution.topic_messages import CommandMessage, CommandResultMessage
 from callboard.messages.event import replaced
-from callboard.messages.headers import new_record, open_record, usual_type
+from callboard.messages.headers import SEPARATOR, new_record, open_record, usual_type
 from callboard.messages.record import NewRecord, Record
-from callboard.messages.relayed import SEPARATOR, key
+from callboard.messages.relayed import key
 
 WAIT_S = 5.0
 """Seconds of one wait for more results."""
@@ -132,7 +132,7 @@ class Commands:
         message = replaced(result, subscriber=self._prefix + result.subscriber, command_id=command_id, offset=here)
         return new_record(
             message, record_id=self._prefix + record.header("id"), time_ns=now_ns, producer=self._relay,
-            key=f"{self._prefix}{log_id}/{record.offset}",
+            key=f"{self._prefix}{log_id}/{result.subscriber_instance}/{result.sequence}",  # a topic may repeat records
         )  # fmt: skip
 
     async def _bring_listing(self, digest: str, spool: Path) -> None:

@@ -44,7 +44,14 @@ class Forwarding:
                     )
                 relayed_to, at = (last.origin, last.record.offset) if last else (-1, -1)
                 return ledger and replace(ledger, site_log_id=log_id, site_next=at + 1, site_relayed=relayed_to)
-            if ledger.site_log_id != log_id:
+        await self.check(ledger, source)
+        return ledger
+
+    async def check(self, ledger: Ledger, source: str) -> str:
+        """The identity of the site's log, which is that of the ledger and has what was relayed. Raises as ``place``."""
+        async with self._site_log():
+            log_id = await self._site.log.identity(self._topic)
+            if ledger.site_log_id not in ("", log_id):
                 raise RepositoryUnavailable(
                     f"the log of site {self._relay} was replaced: it is {log_id[:8]}, and this relay's ledger is of "
                     f"{ledger.site_log_id[:8]}; to fill the new one from the oldest package on, start the relay with "
@@ -56,7 +63,7 @@ class Forwarding:
                     "which this relay appended, is not there any more; to append what is missing, start the relay "
                     "with another ledger"
                 )
-        return ledger
+        return log_id
 
     async def _has_last(self, ledger: Ledger, source: str) -> bool:
         """Whether the last package that was relayed is still there, if the topic reaches back to it."""
@@ -68,14 +75,13 @@ class Forwarding:
         return found is not None and (found.record.offset, found.origin) == (at, ledger.site_relayed)
 
     async def catch_up(self, ledger: Ledger, source: str) -> Ledger:
-        """The ledger that knows all packages of this relay at the site, appended by any process."""
+        """The ledger that knows all packages of this relay at the site, of any process. Raises as ``place``."""
+        log_id = await self.check(ledger, source)
         async with self._site_log():
-            log_id = await self._site.log.identity(self._topic)
-            if ledger.site_log_id not in ("", log_id):
-                raise RepositoryUnavailable(f"the log of site {self._relay} was replaced while the relay ran")
             at, relayed_to = ledger.site_next - 1, ledger.site_relayed
             async for found in self._offsets(source).since(max(at + 1, 0)):
-                at, relayed_to = found.record.offset, max(relayed_to, found.origin)
+                if found.origin > relayed_to:  # not what a suspended process has appended late
+                    at, relayed_to = found.record.offset, found.origin
         return replace(ledger, site_log_id=log_id, site_next=at + 1, site_relayed=relayed_to)
 
     @staticmethod

@@ -71,8 +71,8 @@ class RelayWorld(AgentWorld):
     async def perform(self, effect: Perform) -> Any:
         """The result that the effect's description promises."""
         match effect:
-            case SurveySite(log_id, position):
-                return await self._survey(log_id, position)
+            case SurveySite(ledger):
+                return await self._survey(ledger)
             case ForwardCommand(command, offset):
                 source, now_ns = await self._source_id(), self._time.now().wall_ns
                 return await self._commands.forward(command, offset, source, now_ns)
@@ -100,7 +100,10 @@ class RelayWorld(AgentWorld):
                 raise ConfigError(f"relay {self._relay!r} would append to the log that it reads; choose another --to")
         except LogError as error:
             raise RepositoryUnavailable(f"relay {self._relay} cannot look up where it was: {error}") from error
-        return await self._forwarding.place(ledger, source, self._new_id)
+        found = await self._forwarding.place(ledger, source, self._new_id)
+        if ledger is None and found is not None:
+            await self._held().save(codec.encode(found))  # its name is claimed in the name of this ledger
+        return found
 
     async def _relay_all(self, effect: ImportPackages) -> Ledger:
         """Append the packages, then store the ledger: if the relay dies between the two, they are found at the site."""
@@ -121,9 +124,10 @@ class RelayWorld(AgentWorld):
         async with self._spooled(bool(digests)) as spool:
             await bring_all(digests, self._blobs, self._site.blobs, spool, parallel)
 
-    async def _survey(self, log_id: str, position: int) -> SiteReport:
-        offsets = Offsets(self._site.log, self._site.topics.package, self._relay, log_id)
-        found = await survey(await self._site.members(), offsets, position)
+    async def _survey(self, ledger: Ledger) -> SiteReport:
+        offsets = Offsets(self._site.log, self._site.topics.package, self._relay, ledger.log_id)
+        found = await survey(await self._site.members(), offsets, ledger.offset)
+        await self._forwarding.check(ledger, ledger.log_id)  # the subscribers of another log say nothing of this one
         return replace(found, time_ns=self._time.now().wall_ns)
 
     async def _source_id(self) -> str:

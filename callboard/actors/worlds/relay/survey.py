@@ -8,7 +8,7 @@ from callboard.actors.worlds.relay.offsets import Offsets
 from callboard.actors.worlds.relay.site_board import SiteMember
 from callboard.content.package_format.manifest import VERSION
 from callboard.messages.distribution.topic_messages import SiteReport, SiteSubscriber, StateCount
-from callboard.messages.relayed import SEPARATOR
+from callboard.messages.headers import SEPARATOR
 
 WORST_MAX = 5
 """Subscribers named in a report, of which there is one every few seconds, however large the site."""

@@ -7,7 +7,7 @@ from typing import Any, TypeVar, cast
 from callboard.board.context import BoardContext
 from callboard.board.site_status import SiteStatus
 from callboard.door.limits import ANSWER_S
-from callboard.messages.relayed import SEPARATOR
+from callboard.messages.headers import SEPARATOR
 
 F = TypeVar("F", bound=Callable[..., Awaitable[Any]])
 

@@ -19,8 +19,8 @@ from callboard.board.read import questions
 from callboard.board.read.explaining import Explanation, Involved
 from callboard.board.read.queues.queues import entry_id
 from callboard.board.read.sites.report import site_status as view_of
+from callboard.board.read.sites.site import SiteOnBoard
 from callboard.board.read.sites.site_board import AWAY, AtSite, at_site
-from callboard.board.relay.site import SiteOnBoard
 from callboard.board.site_status import SiteStatus
 from callboard.board.views import FailedPackage, QueuedPackage, QueueView, Remedy, Trouble
 from callboard.door.limits import ANSWER_S
@@ -28,7 +28,8 @@ from callboard.door.names import unknown
 from callboard.door.questions import asked
 from callboard.errors import RequestRefused
 from callboard.messages.event import replaced
-from callboard.messages.relayed import SEPARATOR, site_of
+from callboard.messages.headers import SEPARATOR
+from callboard.messages.relayed import site_of
 
 FROM_HERE = ("retry", "resume", "throttle", "queue", "errors")
 """Commands to a subscriber that can also be given here, unless they are about an offset."""

@@ -8,7 +8,7 @@ from callboard.board.site_status import SiteStatus, SiteSubscriber
 from callboard.messages.distribution import topic_messages as messages
 from callboard.messages.distribution.fleet_mail import Member
 from callboard.messages.distribution.topic_messages import SiteReport
-from callboard.messages.relayed import SEPARATOR
+from callboard.messages.headers import SEPARATOR
 
 
 def site_status(member: Member, behind: int, now_ns: int) -> SiteStatus | None:

@@ -18,7 +18,8 @@ from callboard.board.read.status.status import members, relay_of
 from callboard.board.site_status import SiteStatus, SiteSubscriber
 from callboard.errors import BlobError, LogError, NotAnswered, OffsetOutOfRange, RequestRefused
 from callboard.messages.distribution.fleet_mail import Member
-from callboard.messages.relayed import SEPARATOR, origin_of
+from callboard.messages.headers import SEPARATOR
+from callboard.messages.relayed import origin_of
 from callboard.units import age
 
 OPEN_S = 5.0

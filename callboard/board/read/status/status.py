@@ -25,7 +25,8 @@ from callboard.messages.distribution.fleet_mail import ErrorCount, ErrorsQuery, 
 from callboard.messages.distribution.queue_mail import QueueSize
 from callboard.messages.distribution.topic_messages import State
 from callboard.messages.event import replaced
-from callboard.messages.relayed import SEPARATOR, site_of
+from callboard.messages.headers import SEPARATOR
+from callboard.messages.relayed import site_of
 
 PUBLISHERS_MAX = 10_000
 """Limit of publishers in a status, the same as of subscribers: any process can write packages in any name, and announce

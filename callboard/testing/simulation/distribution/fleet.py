@@ -1,7 +1,7 @@
 """A whole fleet in one simulation: publishers and subscribers as they really are, on simulated backends."""
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from random import Random
@@ -24,8 +24,9 @@ from callboard.testing.simulation.distribution.oracles.subscriber_oracle import 
 from callboard.testing.simulation.distribution.oracles.tenants import Tenants
 from callboard.testing.simulation.distribution.plan import HOLDER, PUBLISHERS, Plan
 from callboard.testing.simulation.distribution.scene import TOPICS, History, Scene
-from callboard.testing.simulation.distribution.world import FatefulWorld, SimulatedHooks, marked
+from callboard.testing.simulation.distribution.world import SimulatedHooks, SimulatedWorld, marked
 from callboard.testing.simulation.engine.disk import Disk, SimulatedRepository
+from callboard.testing.simulation.engine.fated import Fated
 from callboard.testing.simulation.engine.fates import Fates
 from callboard.testing.simulation.engine.host import Host
 from callboard.testing.simulation.engine.simulated_blobs import SimulatedBlobs
@@ -54,10 +55,16 @@ KNOWN_S = 10.0
 """Seconds that an event may be on its way to the log; a subscriber that came, or came back, since does not count."""
 
 
+Judge = Callable[[Scene, str, Callable[[], SubscriberSettings]], SubscriberOracle]
+"""Makes the oracle of a subscriber."""
+
+
 class Edge:
     """A subscriber: its settings, its disk, and its oracle."""
 
-    def __init__(self, scene: Scene, name: str, options: Mapping[str, Any], rng: Random) -> None:
+    def __init__(
+        self, scene: Scene, name: str, options: Mapping[str, Any], rng: Random, judge: Judge = SubscriberOracle
+    ) -> None:
         options = dict(options)
         self.subscriber = options.pop("subscriber", name)
         retries = options.pop("hook_retries", None)
@@ -69,7 +76,7 @@ class Edge:
             shortening=SHORTENING, **(CLAIMS | options),
         )  # fmt: skip
         self.disk = Disk(rng)
-        self.oracle = SubscriberOracle(scene, self.subscriber, lambda: self.settings)
+        self.oracle = judge(scene, self.subscriber, lambda: self.settings)
         self.host: Host
         scene.tenants.settings[self.subscriber] = self.settings
         scene.tenants.longest_s = max(scene.tenants.longest_s, self.settings.claim_ttl_s)
@@ -91,7 +98,9 @@ class Edge:
 class Fleet:
     """Everything in one simulation."""
 
-    def __init__(self, simulation: Simulation, plan: Plan, folder: Path) -> None:
+    def __init__(
+        self, simulation: Simulation, plan: Plan, folder: Path, publishers: Sequence[str] = PUBLISHERS
+    ) -> None:
         self.simulation = simulation
         self.plan = plan
         self.folder = folder
@@ -101,7 +110,7 @@ class Fleet:
         self.fates = Fates(Random(self.rng.random()), plan.odds)  # noqa: S311  # likewise
         self.log = SimulatedLog(
             simulation.loop, self.rng, self._now_ns, self._dated,
-            keys=plan.keys, unrepeatable=(TOPICS.package,), witness=self.scene.appended, trimmed=self.scene.trimmed,
+            keys=plan.keys, unrepeatable=(TOPICS.package,), witness=self.appended, trimmed=self.scene.trimmed,
         )  # fmt: skip
         self.blobs = SimulatedBlobs(simulation.loop, self._now_ns)
         self.requests: dict[str, Publish] = {}
@@ -109,7 +118,7 @@ class Fleet:
         self.notifying: list[str] = []
         """The publishers that write events."""
         self.edges = {name: self._edge(name, options) for name, options in plan.edges.items()}
-        self.publishers = {name: self._publisher(name) for name in PUBLISHERS}
+        self.publishers = {name: self._publisher(name) for name in publishers}
         self._running: list[asyncio.Task[None]] = []
 
     @property
@@ -124,6 +133,14 @@ class Fleet:
         one, other = (edge for edge in self.edges.values() if edge.settings.standby)
         tenant = self.scene.tenants.held.get(one.subscriber)
         return one if (tenant is not None and tenant.who[1] == one.name) == (name == HOLDER) else other
+
+    def know(self, identity: str, act: Publish) -> None:
+        """A package with this id will be published."""
+        self.scene.acts[identity] = act
+
+    def appended(self, topic: str, record: Record) -> None:
+        """A record is on the log."""
+        self.scene.appended(topic, record)
 
     def first(self) -> int:
         """The oldest offset of the package topic."""
@@ -179,11 +196,11 @@ class Fleet:
         return edge.host.clock.now().wall_ns if edge and topic == TOPICS.discovery else self._now_ns()
 
     def _edge(self, name: str, options: Mapping[str, Any]) -> Edge:
-        edge = Edge(self.scene, name, options, self.rng)
+        edge = Edge(self.scene, name, options, self.rng, self._judge(name, options))
 
         async def world() -> World:
             repository = SimulatedRepository(edge.disk, lambda: edge.oracle)
-            return self._world(name, edge.host, repository, edge.oracle.ended)
+            return self._fated(edge.name, edge.host, self._subscriber_world(edge, repository), edge.oracle.ended)
 
         actors = partial(marked, haste={}, begins=edge.oracle.begins)
 
@@ -193,6 +210,12 @@ class Fleet:
             lambda host: edge.disk.crash(edge.oracle, host=host),
         )
         return edge
+
+    def _judge(self, name: str, options: Mapping[str, Any]) -> Judge:  # noqa: ARG002 - others have several
+        return SubscriberOracle
+
+    def _subscriber_world(self, edge: Edge, repository: SimulatedRepository) -> World:
+        return self._world(edge.name, edge.host, repository)
 
     def _publisher(self, name: str) -> Host:
         events = KINDS if self.rng.random() < 0.5 else ()
@@ -210,7 +233,7 @@ class Fleet:
         haste = {publisher.roles.BLOB_JANITOR: JANITOR_HASTE}
 
         async def world() -> World:
-            return self._world(name, host, None, lambda _: None)
+            return self._fated(name, host, self._world(name, host, None), lambda _: None)
 
         host = Host(
             self.simulation,
@@ -219,16 +242,21 @@ class Fleet:
         )
         return host
 
-    def _world(
-        self, name: str, host: Host, repository: SimulatedRepository | None, ended: Callable[[Perform], None]
-    ) -> FatefulWorld:
+    def _world(self, name: str, host: Host, repository: SimulatedRepository | None) -> SimulatedWorld:
+        hooks = self._hooks.setdefault(name, SimulatedHooks(self.scene.acts))
+        return SimulatedWorld(
+            self.log, self.blobs, self.spool(name), repository=repository, hooks=hooks, clock=host.clock,
+            requests=self.requests,
+        )  # fmt: skip
+
+    def _fated(self, name: str, host: Host, world: World, ended: Callable[[Perform], None]) -> Fated:
         def note(line: str) -> None:
             self.simulation.note(f"{self.simulation.loop.time():.6f} {name} {line}")
 
-        hooks = self._hooks.setdefault(name, SimulatedHooks(self.scene.acts))
+        return Fated(world, host=name, fates=self.fates, strike=host.strike, note=note, ended=ended)
+
+    def spool(self, name: str) -> Path:
+        """The folder for temporary files of this agent."""
         spool = self.folder / name
         spool.mkdir(exist_ok=True)
-        return FatefulWorld(
-            self.log, self.blobs, spool, repository=repository, hooks=hooks, clock=host.clock, host=name,
-            fates=self.fates, strike=host.strike, note=note, ended=ended, requests=self.requests,
-        )  # fmt: skip
+        return spool

@@ -50,10 +50,9 @@ def run(plan: Plan) -> Outcome[Plan]:
     ):
         fleet = Fleet(simulation, plan, Path(folder))
         scene, log = fleet.scene, fleet.log
-        simulation.loop.allow(TURNS_MAX)
-        with suppress(StuckError), _livelocks(simulation, scene):
+        with suppress(StuckError), livelocks(simulation, scene, TURNS_MAX):
             simulation.run(_play(fleet))
-        if scene.violation is None and (crash := _crash(logged)):
+        if scene.violation is None and (crash := crash_of(logged)):
             scene.wrong("no actor crashes", crash)
         counts = scene.count + Counter(
             {
@@ -90,8 +89,9 @@ class _OutOfTime(KeyboardInterrupt):
 
 
 @contextmanager
-def _livelocks(simulation: Simulation, scene: Scene) -> Iterator[None]:
+def livelocks(simulation: Simulation, scene: Scene, turns_max: int) -> Iterator[None]:
     """Detects livelocks, by turns of the loop or processor time."""
+    simulation.loop.allow(turns_max)
     late = False
 
     def end(*_: object) -> None:
@@ -108,7 +108,7 @@ def _livelocks(simulation: Simulation, scene: Scene) -> Iterator[None]:
             signal.setitimer(signal.ITIMER_PROF, CPU_MAX_S, HANDLER_MAX_S)
         yield
     except (BusyError, _OutOfTime):
-        how = f"{CPU_MAX_S:g} s of the processor" if late else f"{TURNS_MAX} turns"
+        how = f"{CPU_MAX_S:g} s of the processor" if late else f"{turns_max} turns"
         scene.wrong("nobody is busy for ever", f"{how}, and only {simulation.loop.time():.3f} virtual seconds are over")
     finally:
         if timed:
@@ -116,7 +116,8 @@ def _livelocks(simulation: Simulation, scene: Scene) -> Iterator[None]:
             signal.signal(signal.SIGPROF, former)
 
 
-def _crash(logged: Sequence[Mapping[str, Any]]) -> str:
+def crash_of(logged: Sequence[Mapping[str, Any]]) -> str:
+    """Which actor has crashed that should not have, and where; empty if none."""
     for line in logged:
         wanted = line["event"] == "actor.crashed" and line["reason"].endswith(POISON)
         if line["event"] in ("actor.crashed", "supervisor.crashed", "agent.close_failed") and not wanted:

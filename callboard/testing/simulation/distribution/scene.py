@@ -13,7 +13,7 @@ from callboard.messages.distribution.topic_messages import (
     DiscoveryMessage,
     PackageStatusMessage,
 )
-from callboard.messages.headers import RecordHeaders, open_record
+from callboard.messages.headers import SEPARATOR, RecordHeaders, open_record
 from callboard.messages.record import Record
 from callboard.messages.repeated import original_of
 from callboard.messages.topics import Topics
@@ -150,8 +150,10 @@ class Scene:
         if topic == TOPICS.package:
             act = self.acts[RecordHeaders.parse(record.headers).id]
             # A restarted publisher only knows the requests that the log still has: repeating one whose package was
-            # trimmed makes a new request.
-            again = any(sent.act is act for sent in self.packages.values() if sent.offset >= self.first())
+            # trimmed makes a new request. What a relay appends is counted where it comes from.
+            again = not record.header("relay") and any(
+                sent.act is act for sent in self.packages.values() if sent.offset >= self.first()
+            )
             self.demand(not again, "a request is shipped once", f"{act}, again at offset {record.offset}")
             self.packages[record.offset] = Sent(record.offset, act, RecordHeaders.parse(record.headers).id)
         elif topic == TOPICS.command:
@@ -190,12 +192,20 @@ class Scene:
             self._answered(line)
 
     def _answered(self, result: CommandResultMessage) -> None:
-        self.unanswered.pop((result.subscriber, result.command_id), None)
-        given = (command for _, command in self.commands[result.subscriber] if command.command_id == result.command_id)
-        command = next(given)
-        to = command.subscriber_instance
-        may = to == result.subscriber_instance or (not to and not command.clear and not command.skip)
-        self.demand(may or not result.accepted, "a command is for the repository that it names", f"{command}, {result}")
+        given = [
+            command
+            for name, commands in self.commands.items()
+            if name == result.subscriber or name.startswith(f"{result.subscriber}{SEPARATOR}")  # of a relay
+            for _, command in commands
+            if command.command_id == result.command_id
+        ]
+        if not given:
+            self.wrong("a result answers a command", f"{result}")
+            return
+        self.unanswered.pop((given[0].subscriber, given[0].command_id), None)
+        by_relay = SEPARATOR in result.subscriber  # it carries what another one says
+        may = by_relay or any(_may_accept(result, command) for command in given)  # a relay may forward it once more
+        self.demand(may or not result.accepted, "a command is for the repository that it names", f"{given}, {result}")
         if result.accepted and not self.exchanged:
             at = self.accepted.setdefault((result.subscriber_instance, result.command_id), result.command_offset)
             self.demand(at == result.command_offset, "a command takes effect once", f"{result}, and at offset {at}")
@@ -208,6 +218,11 @@ class Scene:
         self.shortening.appended(TOPICS.discovery, record)
         if original_of(record) is None and record.header("type") == DiscoveryMessage.__name__:
             self.tenants.heard(open_record(record, DiscoveryMessage), record.offset)
+
+
+def _may_accept(result: CommandResultMessage, command: CommandMessage) -> bool:
+    to = command.subscriber_instance
+    return to == result.subscriber_instance or (not to and not command.clear and not command.skip)
 
 
 def _first_at(record: Record) -> int:

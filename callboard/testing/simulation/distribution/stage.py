@@ -2,7 +2,7 @@
 
 import asyncio
 from collections import defaultdict
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import asdict, replace
 from typing import Any
@@ -68,19 +68,19 @@ class Stage:
         fleet = self._fleet
         await fleet.start()
         calm = [act for act in fleet.plan.acts if act.at_s >= CALM_AFTER_S]
-        await asyncio.gather(*(self._at(act, act.at_s) for act in fleet.plan.acts if act not in calm))
-        fleet.fates.active = fleet.log.active = False
-        await self._calm_down()
-        await self._settle()
+        await asyncio.gather(*(self.at(act, act.at_s) for act in fleet.plan.acts if act not in calm))
+        await self.calm_down()
+        await settle([self])
         if calm:
-            await asyncio.gather(*(self._at(act, act.at_s - CALM_AFTER_S) for act in calm))
+            await asyncio.gather(*(self.at(act, act.at_s - CALM_AFTER_S) for act in calm))
             fleet.log.delays_s.clear()
-            await self._settle()
-        await self._speak_to_the_dead()
+            await settle([self])
+        await self.speak_to_the_dead()
         await views.agree(fleet)
         await fleet.stop()
 
-    async def _at(self, act: acts.Act, after_s: float) -> None:  # noqa: PLR0912  # one a kind of act
+    async def at(self, act: acts.Act, after_s: float) -> None:  # noqa: PLR0912  # one a kind of act
+        """Carry out the act, after this many seconds."""
         await asyncio.sleep(after_s)
         self._fleet.simulation.note(f"{self._loop.time():.6f} {act}")
         self._fleet.scene.count[type(act).__name__] += 1
@@ -133,7 +133,7 @@ class Stage:
             source=number, recipients=act.recipients,
         )  # fmt: skip
         identity = package_of(request, act.publisher, "i").package_id
-        self._fleet.scene.acts[identity] = act
+        self._fleet.know(identity, act)
         while True:
             agent = self._fleet.publishers[act.publisher].agent
             if agent is None:
@@ -160,7 +160,7 @@ class Stage:
             publisher_instance="i", publisher=act.publisher, package_id=identity, kind=act.kind,
             recipients=act.recipients, **(asdict(shipment) | {"content_digest": digest}),
         )  # fmt: skip
-        fleet.scene.acts[identity] = act
+        fleet.know(identity, act)
         record = new_record(message, record_id=identity, time_ns=1, producer="smuggler")
         if act.harm == "newer":
             headers = tuple((name, "2.0" if name == "version" else value) for name, value in record.headers)
@@ -172,12 +172,13 @@ class Stage:
     async def _order(self, act: acts.SendCommand) -> None:
         edge = self._fleet.edges[act.edge]
         command = replace(self._command(edge, act.order, act.publisher), **self._to(edge, act.to))
-        if self._orders % 2:
-            await self._put(command)
-        else:
-            await self._ask_for(command)
+        await self._give(command)
         if act.twice:
             await self._put(command)
+
+    async def _give(self, command: CommandMessage) -> None:
+        """Every other one by a publisher's agent."""
+        await (self._put(command) if self._orders % 2 else self._ask_for(command))
 
     async def _put(self, command: CommandMessage) -> None:
         record = new_record(command, record_id=f"{command.command_id}", time_ns=1, producer="operator")
@@ -284,8 +285,9 @@ class Stage:
                 host.lose(host=False, away_s=2 * EXCHANGE_S + later_s)
         await fleet.exchange_log(since_ns)
 
-    async def _calm_down(self) -> None:
-        """The operator corrects what only people can: settings, pauses, limits."""
+    async def calm_down(self) -> None:
+        """No more faults, and the operator corrects what only people can: settings, pauses, limits."""
+        self._fleet.fates.active = self._fleet.log.active = False
         for edge in self._fleet.edges.values():
             await self._put(self._command(edge, "resume", ""))
             lifted = replace(self._command(edge, "resume", ""), resume=None, throttle=ThrottleCommand())
@@ -295,28 +297,24 @@ class Stage:
                 edge.settings = replace(edge.settings, on_give_up="skip")
         await asyncio.gather(*(edge.host.stop(5.0) for edge in self._fleet.edges.values()))
 
-    async def _settle(self) -> None:
-        """Wait until all have caught up and announced it, and every command has its result."""
-        helped_s = self._loop.time()
-        try:
-            async with asyncio.timeout(CALM_S):
-                while any(self._busy(edge) for edge in self._fleet.edges.values()) or self._owed():
-                    await asyncio.sleep(LOOK_S)
-                    if self._loop.time() - helped_s > HELP_S:
-                        helped_s = self._loop.time()
-                        await self._help()
-        except TimeoutError:
-            late = [self._state(edge) for edge in self._fleet.edges.values() if self._busy(edge)]
-            self._fleet.scene.demand(not late, "progress resumes", f"after {CALM_S:g} s of calm: {'; '.join(late)}")
-            owed = self._owed()
-            self._fleet.scene.demand(not owed, "every command is answered", f"after {CALM_S:g} s of calm: {owed}")
+    @property
+    def is_busy(self) -> bool:
+        """Whether a subscriber has something to do, or owes an answer."""
+        return any(map(self._busy, self._fleet.edges.values())) or bool(self._owed())
+
+    def demand_rest(self) -> None:
+        """None may be busy any more."""
+        late = [self._state(edge) for edge in self._fleet.edges.values() if self._busy(edge)]
+        self._fleet.scene.demand(not late, "progress resumes", f"after {CALM_S:g} s of calm: {'; '.join(late)}")
+        owed = self._owed()
+        self._fleet.scene.demand(not owed, "every command is answered", f"after {CALM_S:g} s of calm: {owed}")
 
     def _owed(self) -> list[CommandMessage]:
         """The commands without an answer whose repository still exists."""
         there = {edge.oracle.ledger.instance for edge in self._fleet.edges.values() if edge.active}
         return [order for order in self._fleet.scene.unanswered.values() if order.subscriber_instance in there]
 
-    async def _speak_to_the_dead(self) -> None:
+    async def speak_to_the_dead(self) -> None:
         """A command to a former repository is answered by the one that has its name; or, if that begins to listen
         afterwards, shown as void.
         """
@@ -339,7 +337,7 @@ class Stage:
         void = (each.subscriber_instance for edge in edges for each in edge.oracle.ledger.void_commands)
         return given.subscriber_instance in void
 
-    async def _help(self) -> None:
+    async def help(self) -> None:
         """The operator looks again: a command of before the calm may have waited for the log, and come last."""
         for edge in self._fleet.edges.values():
             if edge.oracle.ledger.paused_by and self._busy(edge):
@@ -364,3 +362,20 @@ class Stage:
             f"{len(ledger.results)} results, {len(ledger.hooks)} hooks, held {[held.offset for held in ledger.held]}; "
             f"last error {ledger.last_error!r}, ended by {edge.host.ends[-1:]}"
         )
+
+
+async def settle(stages: Sequence[Stage]) -> None:
+    """Wait until all have caught up and announced it, and every command has its result."""
+    loop = asyncio.get_running_loop()
+    helped_s = loop.time()
+    try:
+        async with asyncio.timeout(CALM_S):
+            while any(stage.is_busy for stage in stages):
+                await asyncio.sleep(LOOK_S)
+                if loop.time() - helped_s > HELP_S:
+                    helped_s = loop.time()
+                    for stage in stages:
+                        await stage.help()
+    except TimeoutError:
+        for stage in stages:
+            stage.demand_rest()

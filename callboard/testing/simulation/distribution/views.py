@@ -152,9 +152,15 @@ def _among(packages: Mapping[int, Sent], queue: QueueSize) -> list[int]:
         for offset, sent in packages.items()
         if offset > queue.after
         and queue.publisher in ("", sent.act.publisher)
-        and (not queue.subscriber or not sent.act.recipients or queue.subscriber in sent.act.recipients)
+        and _is_for(sent, queue.subscriber)
         and (sent.act.harm == "newer" or sent.act.kind is not Kind.TEST)
     )
+
+
+def _is_for(sent: Sent, subscriber: str) -> bool:
+    """Whether it is for this subscriber, or for one of its site."""
+    names = [name.partition("/")[0] for name in sent.act.recipients]
+    return not subscriber or not names or subscriber in names
 
 
 def _identity(status: PackageStatusMessage) -> tuple[str, int]:

@@ -1,4 +1,4 @@
-"""The world of a simulated agent: the real one, with faults, on simulated backends."""
+"""The world of a simulated agent: the real one, on simulated backends."""
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
@@ -16,13 +16,13 @@ from callboard.actors.subscriber.effects import ImportPackages
 from callboard.actors.worlds.world import AgentWorld
 from callboard.content.importing.changes import Changes
 from callboard.content.ship import build
-from callboard.errors import HookFailed, LogUnavailable
+from callboard.errors import HookFailed
 from callboard.messages.distribution.mailbox import ReadyQuery
 from callboard.messages.distribution.topic_messages import PackageMessage
 from callboard.testing.simulation.distribution import truth
 from callboard.testing.simulation.distribution.acts import Publish
 from callboard.testing.simulation.engine.disk import SimulatedRepository
-from callboard.testing.simulation.engine.fates import CALLER, CURRENT, Fates, Fault, deed
+from callboard.testing.simulation.engine.fates import deed
 from callboard.testing.simulation.engine.simulated_blobs import SimulatedBlobs
 from callboard.testing.simulation.engine.simulated_log import SimulatedLog
 
@@ -105,16 +105,9 @@ class SimulatedHooks:
                 raise HookFailed(f"the service does not like offset {offset}")
 
 
-class FatefulWorld(AgentWorld):
-    """Carries out effects as the real one does, with faults from the fates.
-
-    Args:
-        host: where it runs.
-        fates: choose the fault of each effect.
-        strike: kills the actor of a role, in a given way; False if there is nothing to kill.
-        note: adds a line to the trace.
-        ended: receives every effect that has succeeded.
-        requests: the packages to publish, by the number that a request names as its source.
+class SimulatedWorld(AgentWorld):
+    """The real world on simulated backends. ``requests`` are the packages to publish, by the number that a request
+    names as its source.
     """
 
     def __init__(
@@ -126,37 +119,13 @@ class FatefulWorld(AgentWorld):
         repository: SimulatedRepository | None,
         hooks: SimulatedHooks,
         clock: Clock,
-        host: str,
-        fates: Fates,
-        strike: Callable[[str, Fault], bool],
-        note: Callable[[str], None],
-        ended: Witness,
         requests: Mapping[str, Publish],
     ) -> None:
         super().__init__(log, blobs, spool, repository=repository, hooks=hooks, clock=clock)
-        self._host = host
-        self._fates = fates
-        self._strike = strike
-        self._note = note
-        self._ended = ended
         self._requests = requests
 
     async def perform(self, effect: Perform) -> Any:
         """See ``World``."""
-        role = effect.owner.partition("/")[0]
-        doom = self._fates.doom(effect, lambda fault: self._strike(role, fault))
-        CURRENT.set(doom)
-        CALLER.set(self._host)
-        self._note(f"{role} {type(effect).__name__}")
-        if doom is not None and doom.fault is Fault.KILL_BEFORE:
-            await doom.happen(LogUnavailable)
-        result = await self._carry_out(effect)
-        self._ended(effect)
-        if doom is not None and doom.fault is Fault.KILL_AFTER:
-            await doom.happen(LogUnavailable)
-        return result
-
-    async def _carry_out(self, effect: Perform) -> Any:
         if isinstance(effect, BuildPackage):
             return await self._built(effect)
         if isinstance(effect, ImportPackages) and isinstance(self._repository, SimulatedRepository):

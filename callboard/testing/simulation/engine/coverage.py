@@ -7,23 +7,33 @@ process on a host. A missing pair was left out by chance: run more seeds.
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 
-from callboard.actors import publisher, subscriber
 from callboard.actors.core import effects, shortening
 from callboard.actors.core.decision import Perform
+from callboard.actors.publisher import effects as of_publishers
+from callboard.actors.subscriber import effects as of_subscribers
+from callboard.actors.subscriber.effects import CarryResults, ForwardCommand, SurveySite
 from callboard.testing.simulation.engine.fates import Fault
 
 OF_MEMBERS = (effects.EnsureTopic, effects.TrimTopic)
 """Performed by members of clusters only."""
 
+OF_RELAYS = (SurveySite, ForwardCommand, CarryResults)
+"""Performed by relays only."""
+
 EFFECTS = tuple(
     sorted(
         name
-        for module in (effects, shortening, publisher.effects, subscriber.effects)
+        for module in (effects, shortening, of_publishers, of_subscribers)
         for name, kind in vars(module).items()
-        if isinstance(kind, type) and issubclass(kind, Perform) and kind not in (Perform, *OF_MEMBERS)
+        if isinstance(kind, type) and issubclass(kind, Perform) and kind not in (Perform, *OF_MEMBERS, *OF_RELAYS)
     )
 )
 """Every effect of publishers and subscribers."""
+
+RELAY_EFFECTS = tuple(
+    sorted({*EFFECTS, *(kind.__name__ for kind in OF_RELAYS)} - {"RunHook", "ShortenTopics", "CollectBlobs"})
+)
+"""Those of fleets with relays; hooks and janitors are for fleets without."""
 
 
 def missing(

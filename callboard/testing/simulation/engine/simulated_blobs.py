@@ -19,6 +19,11 @@ class SimulatedBlobs(MemoryBlobStore):
         self._spoilt: dict[str, float] = {}  # how, and until when
         self.missing = self.corrupt = 0
 
+    @property
+    def digests(self) -> set[str]:
+        """Of all blobs."""
+        return set(self._blobs)
+
     def spoil(self, how: str, seconds: float) -> None:
         """All fetches find their blob missing, or corrupt, for this time."""
         self._spoilt[how] = self._loop.time() + seconds

@@ -18,6 +18,7 @@ from callboard.testing.simulation.planted.distribution import (
 )
 from callboard.testing.simulation.planted.jobs import rules, waiting, workers
 from callboard.testing.simulation.planted.patch import Patch
+from callboard.testing.simulation.planted.relays import relaying
 from callboard.testing.simulation.planted.topology import cluster_fold, connectors, listeners, members
 
 SEEDS_MAX = 200
@@ -34,6 +35,9 @@ CLUSTER_BUGS: dict[str, Patch] = {bug.name: bug for module in CLUSTER_MODULES fo
 JOB_MODULES = (rules, waiting, workers)
 JOB_BUGS: dict[str, Patch] = {bug.name: bug for module in JOB_MODULES for bug in module.BUGS}
 """Bugs that workers and their jobs must show."""
+
+RELAY_BUGS: dict[str, Patch] = {bug.name: bug for bug in relaying.BUGS}
+"""Bugs that relays must show."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +68,7 @@ def hunt(name: str, run_seed: Callable[[int], Any], seeds: Iterable[int] = range
 @contextmanager
 def planted(name: str) -> Iterator[None]:
     """Plant this bug in the code, in this process."""
-    bug: AbstractContextManager[None] = (BUGS | CLUSTER_BUGS | JOB_BUGS)[name].applied()
+    bug: AbstractContextManager[None] = (BUGS | CLUSTER_BUGS | JOB_BUGS | RELAY_BUGS)[name].applied()
     forget()
     try:
         with bug:

@@ -10,7 +10,7 @@ from callboard.board.site_status import SiteSubscriber
 from callboard.board.views import CommandResult, SubscriberStatus, shown_state
 from callboard.door.limits import OFFSET_MAX
 from callboard.errors import RequestRefused
-from callboard.messages.relayed import SEPARATOR
+from callboard.messages.headers import SEPARATOR
 from callboard.units import count
 from callboard.web.console.actions.action import WAIT_S, Action, Outcome, Parameter, Values
 from callboard.web.console.page import ANSWER_S, Question

@@ -6,7 +6,7 @@ from callboard.board.read.subscriber_history import subscriber_history
 from callboard.board.views import SubscriberStatus
 from callboard.door.names import unknown
 from callboard.errors import LogError, NotAnswered, RequestRefused
-from callboard.messages.relayed import SEPARATOR
+from callboard.messages.headers import SEPARATOR
 from callboard.web.console.page import ANSWER_S, Question, Shown
 from callboard.web.console.plots.plots import plots_of
 

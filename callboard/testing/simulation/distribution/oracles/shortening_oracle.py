@@ -11,7 +11,7 @@ from callboard.messages.distribution.topic_messages import (
     PackageStatusMessage,
     Status,
 )
-from callboard.messages.headers import open_record
+from callboard.messages.headers import SEPARATOR, open_record
 from callboard.messages.record import Record
 from callboard.messages.repeated import original_of
 from callboard.testing.simulation.distribution.oracles.tenants import Tenants
@@ -159,7 +159,7 @@ class ShorteningOracle:
                 handled[name] = max(handled.get(name, -1), offset)
         for record in self._records.get("sim.command", {}).values():
             command = open_record(record, CommandMessage)
-            if record.offset > handled.get(command.subscriber, -1):
+            if record.offset > handled.get(command.subscriber.partition(SEPARATOR)[0], -1):
                 yield f"command {command.command_id} to {command.subscriber}", [record]
 
     def _originals(self, topic: str) -> list[Record]:

@@ -101,6 +101,9 @@ class SubscriberOracle:
         if isinstance(effect, ImportPackages):
             self._check_name(effect)
 
+    def _check_commit(self, effect: ImportPackages) -> None:
+        self._check_name(effect)
+
     def _check_name(self, effect: ImportPackages) -> None:
         """Check when an import begins, and again when it is committed."""
         me, tenants = (self.ledger.instance, self._settings().place), self._scene.tenants
@@ -115,7 +118,7 @@ class SubscriberOracle:
         if effect is not None:
             self._demand(step.old == effect.attempt, "an attempt is stored before it begins", f"{effect.offsets}")
             self._demand(not step.old.paused_by, "nothing is imported in a pause", f"{effect.offsets}")
-            self._check_name(effect)
+            self._check_commit(effect)
             self._check_pause(step.old)
         self._count_tries(step)
         self._check_promises(step)
@@ -123,9 +126,7 @@ class SubscriberOracle:
         before = dict(self._tree)
         self._advance(step)
         if effect is not None:
-            self._check_changes(step, before)
-            real = seen(tree)
-            self._demand(real == self._tree, "the content is what the log says", self._difference(real))
+            self._check_content(step, before, tree)
         if durable:
             self._undo.clear()
             self._durable = self.ledger.next_sequence
@@ -235,10 +236,10 @@ class SubscriberOracle:
 
     def _unreported(self, step: Step, offset: int) -> Outcome:
         """The outcome of a package without a status."""
-        settings, sent = self._settings(), self._packages[offset]
+        sent = self._packages[offset]
         if offset in step.applied:
             return Status.IMPORTED
-        if not sent.concerns(self._name, settings.follows):
+        if not self.concerns(sent):
             return FOREIGN
         lost = step.new.offset < self._scene.first() or not step.old.positioned or step.new.log_id != step.old.log_id
         if offset < self._scene.first() and lost and step.effect is None:
@@ -251,8 +252,7 @@ class SubscriberOracle:
         if outcome in (Status.IMPORTED, Status.SUPERSEDED) and telling:
             self._demand(bool(step.lines.get(offset)), "an editable subscriber tells of everything", where)
         if outcome is Status.IMPORTED:
-            concerned = self._packages[offset].concerns(self._name, self._settings().follows)
-            self._demand(concerned, "nothing is imported that is for others", where)
+            self._demand(self.concerns(self._packages[offset]), "nothing is imported that is for others", where)
             self._demand(offset in step.applied, "what is reported as imported is", where)
             fresh = before in (None, Status.HELD, Status.REMOVED_FAILED)
             self._demand(fresh, "nothing is imported twice", f"{where}, which was {before}")
@@ -265,6 +265,15 @@ class SubscriberOracle:
             self._demand(not problem, "nothing is skipped without a reason", f"{where}, {outcome.name}: {problem}")
         if offset in step.applied:
             self._demand(outcome is Status.IMPORTED, "what is imported is reported as such", f"{where} is {outcome}")
+
+    def concerns(self, sent: Sent) -> bool:
+        """Whether this subscriber has to process it."""
+        return sent.concerns(self._name, self._settings().follows)
+
+    def _check_content(self, step: Step, before: Tree, tree: dict[str, Node]) -> None:
+        self._check_changes(step, before)
+        real = seen(tree)
+        self._demand(real == self._tree, "the content is what the log says", self._difference(real))
 
     def _check_overtaking(self, step: Step, offset: int) -> None:
         mine = self._packages[offset].act

@@ -1,7 +1,6 @@
 """The board of a relay's site, as the relay sees it."""
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 from callboard.actors.worlds.relay.site_board import SiteMember
 from callboard.backends.blob_store import BlobStore
@@ -10,12 +9,7 @@ from callboard.board.connect.agents import Agents
 from callboard.board.connect.resources import Resources
 from callboard.board.connect.settings import BoardSettings
 from callboard.board.context import BoardContext
-from callboard.board.read import questions
-from callboard.board.read.status import status as statuses
-from callboard.board.read.status.remedies import why
-from callboard.board.views import SubscriberStatus, shown_state
-from callboard.door.limits import ANSWER_S
-from callboard.messages.distribution.topic_messages import DiscoveryMessage
+from callboard.board.read.sites.members import members
 from callboard.messages.topics import Topics
 
 
@@ -42,10 +36,7 @@ class SiteOnBoard:
 
     async def members(self) -> Sequence[SiteMember]:
         """See ``SiteBoard``."""
-        found = await questions.known_status(self._board)
-        known = await statuses.members(await self._board.viewer(), "", ANSWER_S)
-        said, now_ns = {each.announcement.subscriber: each.announcement for each in known}, self._board.now_ns()
-        return [_member(row, said.get(row.name), now_ns) for row in found.subscribers]
+        return await members(await self._board.viewer(), self.log, self.topics.package, self._board.now_ns())
 
     async def close(self) -> None:
         """See ``SiteBoard``."""
@@ -59,22 +50,3 @@ async def open_site(settings: BoardSettings) -> SiteOnBoard:
     resources = Resources(settings, create=False)
     await resources.open()
     return SiteOnBoard(BoardContext(resources, Agents(resources)), resources)
-
-
-def _member(row: SubscriberStatus, said: DiscoveryMessage | None, now_ns: int) -> SiteMember:
-    return SiteMember(
-        name=row.name,
-        instance=row.instance,
-        state=shown_state(row),
-        counts=row.counts,
-        offset=row.offset,
-        packages=row.lag_packages,
-        oldest_ns=now_ns - int(row.lag_s * 1e9) if row.lag_packages > 0 and row.lag_s >= 0 else 0,
-        attempts=row.attempts,
-        errors=row.errors,
-        needs=row.needs,
-        reason=why(replace(each, remedies=()) for each in row.troubles),
-        editable=row.editable,
-        package_version=said.package_version if said is not None else 1,
-        report=said.site if said is not None else None,
-    )
