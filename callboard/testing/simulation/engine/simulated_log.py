@@ -169,8 +169,8 @@ class SimulatedLog(PassingLog):
         self._appending = ""
         self._first[topic] = (await self.memory.bounds(topic)).first  # a gap moves it if nothing is before the gap
         self._appended_ns |= {(topic, offset): self._clock() for offset in offsets if offset >= before}
-        new = [(offset, record) for offset, record in zip(offsets, records, strict=True) if offset >= before]
-        for offset, record in new:
+        new = {offset: record for offset, record in zip(offsets, records, strict=True) if offset >= before}
+        for offset, record in new.items():  # each once, if several have one key
             self._witness(topic, record.at(offset, self._dated(topic, CALLER.get())))
         return offsets
 
