@@ -23,7 +23,8 @@ def pytest_collection_finish(session):
 
 def pytest_sessionfinish(session):
     left = [each.name for each in threads() - getattr(session, "before", threads())]
-    left += [each for each in os.listdir(os.environ["TMPDIR"]) if not each.startswith("pytest-of-")]
+    if not hasattr(session.config, "workerinput"):  # a worker ends while others use the folder
+        left += [each for each in os.listdir(os.environ["TMPDIR"]) if not each.startswith("pytest-of-")]
     with (Path(__file__).parent / "left.txt").open("a") as file:
         file.writelines(f"{each}\\n" for each in left)
 '''
@@ -57,5 +58,5 @@ class User:
             env=self._environ | environ, capture_output=True, text=True, timeout=DEADLINE_S, check=False,
         )  # fmt: skip
         assert done.returncode == code, done.stdout + done.stderr
-        assert (self.folder / "left.txt").read_text() == ""
+        assert (self.folder / "left.txt").read_text() == "", (self.folder / "left.txt").read_text()
         return done.stdout
