@@ -27,6 +27,7 @@ class Forwarding:
     def __init__(self, relay: str, site: SiteBoard) -> None:
         self._relay, self._site = relay, site
         self._topic = site.topics.package
+        self._searched = "", -1  # of this source and up to here, what others appended is not searched again
 
     async def place(self, ledger: Ledger | None, source: str, new_id: Callable[[], str]) -> Ledger | None:
         """The ledger to begin with, which is of the package log ``source``. Without one, a relay goes on after the last
@@ -71,17 +72,21 @@ class Forwarding:
         at = ledger.site_next - 1
         if ledger.site_relayed < 0 or at < first:
             return ledger.site_next <= end
-        found = await self._offsets(source).first_since(at)
-        return found is not None and (found.record.offset, found.origin) == (at, ledger.site_relayed)
+        found = await self._offsets(source).at(at)
+        return found is not None and found.origin == ledger.site_relayed
 
     async def catch_up(self, ledger: Ledger, source: str) -> Ledger:
         """The ledger that knows all packages of this relay at the site, of any process. Raises as ``place``."""
         log_id = await self.check(ledger, source)
         async with self._site_log():
             at, relayed_to = ledger.site_next - 1, ledger.site_relayed
-            async for found in self._offsets(source).since(max(at + 1, 0)):
+            end = (await self._site.log.bounds(self._topic)).end
+            searched = self._searched[1] if self._searched[0] == source else -1
+            start = searched if at < searched <= end else at + 1
+            async for found in self._offsets(source).since(max(start, 0), end):
                 if found.origin > relayed_to:  # not what a suspended process has appended late
                     at, relayed_to = found.record.offset, found.origin
+            self._searched = source, end
         return replace(ledger, site_log_id=log_id, site_next=at + 1, site_relayed=relayed_to)
 
     @staticmethod

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from callboard.backends.log import Log
-from callboard.backends.logs.walk import backwards, between
+from callboard.backends.logs.walk import WINDOW_OFFSETS, backwards, between
 from callboard.messages.record import Record
 from callboard.messages.relayed import origin_of
 
@@ -34,10 +34,17 @@ class Offsets:
                 yield found
 
     async def first_since(self, start: int) -> Relayed | None:
-        """The first one from this offset of the site's log on."""
-        async for found in self.since(start):
-            return found
+        """The first one from this offset of the site's log on; it is likely to be there, so little is read at first."""
+        end, window = (await self.log.bounds(self.topic)).end, 1
+        while start < end:
+            async for found in self.since(start, min(end, start + window)):
+                return found
+            start, window = start + window, min(2 * window, WINDOW_OFFSETS)
         return None
+
+    async def at(self, offset: int) -> Relayed | None:
+        """The one at this offset of the site's log; None if there is none."""
+        return await anext(self.since(offset, offset + 1), None)
 
     async def last(self) -> Relayed | None:
         """The newest one."""

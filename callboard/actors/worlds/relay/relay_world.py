@@ -1,6 +1,6 @@
 """The world of a relay: a subscriber's, whose repository has only a ledger, and whose imports go to another log."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import replace
 from pathlib import Path
@@ -31,6 +31,7 @@ from callboard.messages import codec
 from callboard.messages.distribution.ledger import Ledger
 from callboard.messages.distribution.topic_messages import SiteReport
 from callboard.messages.topics import Topics
+from callboard.telemetry.spans import Span
 
 
 class RelayWorld(AgentWorld):
@@ -79,8 +80,6 @@ class RelayWorld(AgentWorld):
             case CarryResults():
                 source, now_ns = await self._source_id(), self._time.now().wall_ns
                 return await self._commands.carry(effect, source, self._spooled, now_ns)
-            case ImportPackages():
-                return await self._relay_all(effect)
             case SurveyRepository():
                 raise RequestRefused("a relay has no content of its own; ask for that of a subscriber of its site")
             case _:
@@ -105,7 +104,7 @@ class RelayWorld(AgentWorld):
             await self._held().save(codec.encode(found))  # its name is claimed in the name of this ledger
         return found
 
-    async def _relay_all(self, effect: ImportPackages) -> Ledger:
+    async def _import(self, effect: ImportPackages, spans: Sequence[Span]) -> Ledger:  # noqa: ARG002 - hooks need them
         """Append the packages, then store the ledger: if the relay dies between the two, they are found at the site."""
         await self._held().save(codec.encode(effect.attempt), durable=False)
         source = effect.ledger.log_id

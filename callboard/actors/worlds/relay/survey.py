@@ -44,7 +44,7 @@ async def survey(
         oldest_ns=lowest[1],
         subscribers=counts.total(),
         counts=tuple(StateCount(state=state, subscribers=number) for state, number in sorted(counts.items())),
-        needs=sum(each.report.needs if each.report else each.needs for each in members),
+        needs=sum(max(each.needs, each.report.needs if each.report else 0) for each in members),
         errors=sum(each.report.errors if each.report else each.errors for each in members),
         package_version=min((each.package_version for each in members), default=VERSION),
         worst=tuple([replace(each, offset=(await _lacking(each.offset, offsets, position))[0]) for each in worst]),

@@ -17,8 +17,8 @@ async def _blind(right: Any, self: Any, ledger: Any, source: str) -> Any:
     return ledger
 
 
-async def _hasty(right: Any, self: Any, effect: Any) -> Any:
-    del right
+async def _hasty(right: Any, self: Any, effect: Any, spans: Any) -> Any:
+    del right, spans
     source = effect.ledger.log_id
     await self._held().save(codec.encode(effect.attempt), durable=False)
     known = await self._forwarding.catch_up(effect.ledger, source)
@@ -69,7 +69,7 @@ async def _trusting(right: Any, self: Any, ledger: Any, source: str) -> bool:
 
 BUGS = (
     Patch("a relay does not look what its site's log has", Forwarding, "catch_up", _blind),
-    Patch("a relay stores its ledger before it appends", RelayWorld, "_relay_all", _hasty),
+    Patch("a relay stores its ledger before it appends", RelayWorld, "_import", _hasty),
     Patch("a relay announces its own position as its site's", Site, "add_to", _for_itself),
     Patch("a relay forgets one of its site's subscribers", relay_world, "survey", _forgets),
     Patch("a relay forwards a command under two ids", Commands, "forward", _twice),
