@@ -184,17 +184,21 @@ class Place(Fleet):
         if claim.site is None or claim.log_id != self.scene.histories[-1].log_id or self._unsettled(claim.subscriber):
             return
         target = self.places[claim.subscriber]
+        if claim.site.problem or (target.scene.exchanged and not claim.site.time_ns):
+            return  # it says what it knew before
         where = f"{claim.subscriber} at {claim.place} says offset {claim.offset}"
         owed = list(self.owed(claim.subscriber, claim.log_id, claim.offset))
         self.scene.demand(not owed, "a relay announces what its site has", f"{where}, which lacks {owed}")
+        which = claim.subscriber, claim.log_id
+        came = ((origin, offset) for offset, (*its, origin) in target.relayed.items() if (*its,) == which)
+        first = dict(sorted(came, reverse=True))  # by its offset here, where each came first
         for name, at in target.passed("site").items():
             if name == self.name:
                 continue  # it comes back, and waits for this one itself
-            lacks = [  # without what was trimmed, which nobody will have
-                offset
-                for offset, (relay, log, origin) in target.relayed.items()
-                if (relay, log) == (claim.subscriber, claim.log_id) and origin <= claim.offset
-                if offset > at and offset >= target.first()
+            lacks = [
+                offset  # without what was trimmed, which nobody will have
+                for origin, offset in first.items()
+                if origin <= claim.offset and offset > at and offset >= target.first()
             ]
             story = f"{where}, and {name}, at {at}, lacks {lacks} of the site"
             self.scene.demand(not lacks, "a relay announces what all of its site have", story)
