@@ -66,6 +66,7 @@ class RelayWorld(AgentWorld):
         super().__init__(log, blobs, spool, repository=ledger, clock=clock, owned=owned)
         self._relay, self._source, self._site, self._time, self._new_id = relay, topics, site, clock, new_id
         self._forwarding = Forwarding(relay, site)
+        self._relayed = -1  # the last package that is known to be from the log that it reads
         self._commands = Commands(relay, site, log, blobs, topics.status)
 
     async def perform(self, effect: Perform) -> Any:
@@ -110,14 +111,23 @@ class RelayWorld(AgentWorld):
         await self._held().save(codec.encode(effect.attempt), durable=False)
         source = effect.ledger.log_id
         known = await self._forwarding.catch_up(effect.ledger, source)
+        if known.site_relayed != self._relayed:
+            await self._demand_from_source(known, source)
         due = self._forwarding.due(effect.packages, effect.records, known)
         if due:
             await self._bring_blobs(due, effect.parallel)
             if effect.permit.is_over(self._time.now().mono_s):
                 raise NameLapsed("the lease on the name expired; it is relayed once the name is held again")
             known = await self._forwarding.append(due, known, source)
+        self._relayed = known.site_relayed
         await self._held().save(codec.encode(known))
         return known
+
+    async def _demand_from_source(self, known: Ledger, source: str) -> None:
+        try:
+            await self._forwarding.demand_from(self._log, self._source.package, known, source)
+        except LogError as error:
+            raise RepositoryUnavailable(f"relay {self._relay} cannot look up where it was: {error}") from error
 
     async def _bring_blobs(self, due: Due, parallel: int) -> None:
         digests = [digest for message, _ in due for digest in _blobs_of(needed_blobs(message), message.content_ref)]
