@@ -1,5 +1,6 @@
 """The world of a relay: a subscriber's, whose repository has only a ledger, and whose imports go to another log."""
 
+import asyncio
 from collections.abc import Callable, Iterable
 from contextlib import AsyncExitStack
 from dataclasses import replace
@@ -31,6 +32,9 @@ from callboard.messages import codec
 from callboard.messages.distribution.ledger import Ledger
 from callboard.messages.distribution.topic_messages import SiteReport
 from callboard.messages.topics import Topics
+
+SURVEY_MAX_S = 60.0
+"""Seconds for a survey of the site. One of ten thousand subscribers takes a few."""
 
 
 class RelayWorld(AgentWorld):
@@ -136,8 +140,13 @@ class RelayWorld(AgentWorld):
 
     async def _survey(self, ledger: Ledger) -> SiteReport:
         offsets = Offsets(self._site.log, self._site.topics.package, self._relay, ledger.log_id)
-        found = await survey(await self._site.members(), offsets, ledger.offset)
-        await self._forwarding.check(ledger, ledger.log_id)  # the subscribers of another log say nothing of this one
+        try:
+            async with asyncio.timeout(SURVEY_MAX_S):  # else a log that hangs looks like one without news
+                found = await survey(await self._site.members(), offsets, ledger.offset)
+                await self._forwarding.check(ledger, ledger.log_id)  # those of another log say nothing of this one
+        except TimeoutError as error:
+            late = f"the log of site {self._relay} has not answered for {SURVEY_MAX_S:g} s"
+            raise RepositoryUnavailable(late) from error
         return replace(found, time_ns=self._time.now().wall_ns)
 
     async def _source_id(self) -> str:

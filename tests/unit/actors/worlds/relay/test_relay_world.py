@@ -1,5 +1,6 @@
 """What a relay puts on its site's log, whatever happens between its append and its ledger."""
 
+import asyncio
 import hashlib
 from dataclasses import replace
 from pathlib import Path
@@ -7,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from callboard.actors.subscriber.effects import OpenRepository, Permit, SurveyRepository, SurveySite
+from callboard.actors.worlds.relay import relay_world
 from callboard.actors.worlds.relay.site_board import SiteMember
 from callboard.backends.log import Retention
 from callboard.backends.logs.memory import MemoryLog
@@ -256,6 +258,17 @@ def test_a_package_that_was_not_relayed_from_its_offset_is_named(tmp_path: Path,
         with pytest.raises(RepositoryUnavailable, match="set back to an older copy"):
             await it.world.perform(effect)
         assert len(await it.there()) == 1
+
+    play(tmp_path, scene)
+
+
+def test_a_log_of_the_site_that_hangs_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def scene(it: Relay) -> None:
+        ledger = await it.ledger()
+        monkeypatch.setattr(relay_world, "SURVEY_MAX_S", 0.05)
+        monkeypatch.setattr(it.site.log, "bounds", lambda _: asyncio.Event().wait())
+        with pytest.raises(RepositoryUnavailable, match="has not answered for"):
+            await it.world.perform(SurveySite(ledger))
 
     play(tmp_path, scene)
 
