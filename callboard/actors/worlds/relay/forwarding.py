@@ -105,8 +105,8 @@ class Forwarding:
         if [each.header("id") for each in records if each.offset == there.origin] != [there.record.header("id")]:
             raise RepositoryUnavailable(
                 f"offset {there.record.offset} of site {self._relay} was relayed from offset {there.origin}, and this "
-                "log has another record there, or none: it was set back to an older copy, or the package only claims to "
-                "be from it; restore this log, or start a relay of another name, which relays all that is on it"
+                "log has another record there, or none: it was set back to an older copy, or the package only claims "
+                "to be from it; restore this log, or start a relay of another name, which relays all that is on it"
             )
 
     @staticmethod
