@@ -17,6 +17,9 @@ from callboard.messages.record import NewRecord, Record
 
 STEP = re.compile(r"([^@ ]{1,200})@([0-9]{1,19})")
 
+OFFSET_MAX = 2**63 - 1
+"""No log has more; a larger one cannot be stored."""
+
 
 def site_of(subscriber: str) -> str:
     """The subscriber itself, or for ``SITE/EDGE`` the relay that speaks for it."""
@@ -52,7 +55,8 @@ def origin_of(record: Record) -> Origin | None:
 def parsed(path: str) -> tuple[tuple[str, int], ...]:
     """The steps of a header ``path``; none if it makes no sense."""
     steps = [STEP.fullmatch(step) for step in path.split(" ")] if path else []
-    return tuple((step[1], int(step[2])) for step in steps if step) if all(steps) else ()
+    found = tuple((step[1], int(step[2])) for step in steps if step) if all(steps) else ()
+    return found if all(offset <= OFFSET_MAX for _, offset in found) else ()
 
 
 def has_passed(record: Record, log_id: str) -> bool:

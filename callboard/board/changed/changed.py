@@ -21,6 +21,7 @@ from callboard.errors import BlobError, PackageError, RequestRefused, SchemaTooN
 from callboard.logger import get_logger
 from callboard.messages.distribution.mailbox import DistributeRequest
 from callboard.messages.distribution.topic_messages import Kind, PackageMessage
+from callboard.messages.record import Record
 
 READ_MAX = 100_000
 """Offsets read to learn the tree; a tree whose last whole package is older is sent whole."""
@@ -68,7 +69,8 @@ async def changed(board: BoardContext, publisher: str, request: DistributeReques
     fresh = PublishedTree(root, publisher, request.source_name)
     kept = await asyncio.to_thread(cache.load, fresh) if cache else Kept(fresh)
     bounds = await board.log.bounds(topic)
-    if not bounds.first <= kept.next <= bounds.end or bounds.end - kept.next > READ_MAX:
+    is_near = bounds.first <= kept.next <= bounds.end <= kept.next + READ_MAX
+    if not is_near or not await _has_last(board, kept):
         kept = Kept(PublishedTree(root, publisher, request.source_name), max(bounds.first, bounds.end - READ_MAX))
     await _read_on(board, kept, bounds)
     requested = frozenset(request.paths)
@@ -107,12 +109,26 @@ async def _cache(board: BoardContext, publisher: str, request: DistributeRequest
     return TreeCache(file, identity) if file else None
 
 
+async def _has_last(board: BoardContext, kept: Kept) -> bool:
+    """Whether the log still has the last record that was read. An older copy that was put back, and has grown since,
+    has the same identity, and other records at the same offsets.
+    """
+    at = kept.last[0]
+    async for record in between(board.log, board.topics.package, at, at + 1):
+        return _mark(record) == kept.last
+    return False
+
+
+def _mark(record: Record) -> tuple[int, str, int]:
+    return record.offset, record.header("id"), record.time_ns
+
+
 async def _read_on(board: BoardContext, kept: Kept, bounds: Bounds) -> None:
     """Add the packages up to the end of the log."""
     tree, lost = kept.tree, list[tuple[int, int]]()
     with tempfile.TemporaryDirectory(prefix="callboard-changed-") as spool:
         async for record in between(board.log, board.topics.package, kept.next, bounds.end, lost):
-            message = opened(record)
+            message, kept.last = opened(record), _mark(record)
             if not isinstance(message, PackageMessage):
                 tree.unreadable(f"offset {record.offset} cannot be decoded")
                 continue

@@ -7,6 +7,7 @@ nothing, and then all is read once more. It is private to its user, like the con
 import hashlib
 import json
 import os
+import stat
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -14,7 +15,7 @@ from typing import Any
 from callboard.board.changed.published_tree import KnownFolder, PublishedTree
 from callboard.version import __version__
 
-FORMAT = 1
+FORMAT = 2
 """Incremented with every change of what is kept or of what it means."""
 
 Identity = dict[str, Any]
@@ -23,10 +24,13 @@ Identity = dict[str, Any]
 
 @dataclass(slots=True)
 class Kept:
-    """The tree, by the packages below the offset ``next``; -1 if nothing was read yet."""
+    """The tree, by the packages below the offset ``next``; -1 if nothing was read yet. ``last`` is the last record
+    that was read, by its offset, id and time: if it is not there any more, the log was set back to an older copy.
+    """
 
     tree: PublishedTree
     next: int = -1
+    last: tuple[int, str, int] = (-1, "", 0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +43,7 @@ class TreeCache:
     def load(self, fresh: PublishedTree) -> Kept:
         """What is kept, or the ``fresh`` tree. Blocking."""
         try:
-            digest, _, rest = self.file.read_bytes().partition(b"\n")
+            digest, _, rest = _read(self.file).partition(b"\n")
             if hashlib.sha256(rest).hexdigest().encode() != digest:
                 return Kept(fresh)
             first, *lines = rest.split(b"\n")
@@ -48,7 +52,8 @@ class TreeCache:
                 return Kept(fresh)
             fresh.whole, fresh.doubts, fresh.requests = head["whole"], head["doubts"], head["requests"]
             fresh.offset, fresh.folders = head["offset"], dict(map(KnownFolder.decode, lines))
-            return Kept(fresh, head["next"])
+            offset, record_id, time_ns = head["last"]
+            return Kept(fresh, head["next"], (offset, record_id, time_ns))
         except (OSError, ValueError, KeyError, TypeError):
             return Kept(PublishedTree(fresh.root, fresh.publisher, fresh.source))
 
@@ -57,7 +62,7 @@ class TreeCache:
         tree = kept.tree
         head = {
             "of": self._of(), "next": kept.next, "offset": tree.offset, "whole": tree.whole, "doubts": tree.doubts,
-            "requests": tree.requests,
+            "requests": tree.requests, "last": kept.last,
         }  # fmt: skip
         lines = [json.dumps(head).encode(), *(each.encode(path) for path, each in tree.folders.items())]
         rest = b"\n".join(lines)
@@ -70,6 +75,16 @@ class TreeCache:
 
     def _of(self) -> Identity:
         return {"format": FORMAT, "version": __version__, **self.identity}
+
+
+def _read(file: Path) -> bytes:
+    """The bytes of a file of this user; others could write what is believed. Raises ``OSError``."""
+    descriptor = os.open(file, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)  # a pipe is not waited for
+    with open(descriptor, "rb") as opened:  # noqa: PTH123 - a descriptor, not a path
+        found = os.fstat(descriptor)
+        if not stat.S_ISREG(found.st_mode) or found.st_uid != os.geteuid():
+            raise PermissionError(f"{file} is not a file of this user")
+        return opened.read()
 
 
 def cache_file(*names: str) -> Path | None:

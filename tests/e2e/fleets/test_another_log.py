@@ -69,7 +69,7 @@ async def test_a_subscriber_stopped_on_another_log_is_not_shown_as_up_to_date(tm
         (row,) = (await board.status()).subscribers
         assert (row.liveness, row.lag_packages, row.offset, row.needs) == ("stopped", -1, -1, True)
         assert "its position belongs to package log" in row.troubles[0].what
-        assert row.troubles[0].remedies[0].command == "callboard publish SOURCE"
+        assert row.troubles[0].remedies[0].command == "callboard publish SOURCE --full"
         assert (await board.explain("edge-1", "/a")).brought is None
         async with board.subscriber("edge-1", into="./out", editable=True, on_gap="earliest") as edge:
             await edge.caught_up()

@@ -11,7 +11,7 @@ from callboard.actors.worlds.relay.offsets import Offsets
 from callboard.actors.worlds.relay.site_board import SiteBoard, SiteMember
 from callboard.backends.blob_store import BlobStore
 from callboard.backends.log import Log
-from callboard.errors import BlobMissing, OffsetOutOfRange, SchemaTooNew, Undecodable
+from callboard.errors import BlobMissing, OffsetOutOfRange, PackageError, SchemaTooNew, Undecodable
 from callboard.messages.distribution.topic_messages import CommandMessage, CommandResultMessage
 from callboard.messages.event import replaced
 from callboard.messages.headers import SEPARATOR, new_record, open_record, usual_type
@@ -136,6 +136,8 @@ class Commands:
         )  # fmt: skip
 
     async def _bring_listing(self, digest: str, spool: Path) -> None:
-        """Copy the list of a tree for the asker; one that is not there any more was asked for long ago."""
-        with suppress(BlobMissing):
+        """Copy the list of a tree for the asker; one that is not there any more was asked for long ago. One that is
+        damaged, or none at all, must not hold up the results of others: whoever asked learns it when the list is read.
+        """
+        with suppress(BlobMissing, PackageError):
             await bring(digest, self._site.blobs, self._blobs, spool)

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from callboard.actors.worlds.relay.offsets import Offsets
 from callboard.actors.worlds.relay.site_board import SiteBoard
+from callboard.backends.log import Log
 from callboard.errors import LogError, PackageRefused, RecordTooLarge, RepositoryUnavailable
 from callboard.messages.distribution.ledger import Ledger
 from callboard.messages.distribution.topic_messages import PackageMessage
@@ -88,6 +89,30 @@ class Forwarding:
                     at, relayed_to = found.record.offset, found.origin
             self._searched = source, end
         return replace(ledger, site_log_id=log_id, site_next=at + 1, site_relayed=relayed_to)
+
+    async def demand_from(self, log: Log, topic: str, ledger: Ledger, source: str) -> None:
+        """The newest package of this relay at the site is the one at its offset on the log that the relay reads, or is
+        not on one of the two any more.
+
+        Raises ``RepositoryUnavailable`` if it is another one, or past the end: what the older copy of a log got since
+        would count as relayed.
+        """
+        if ledger.site_relayed < 0:
+            return
+        async with self._site_log():
+            there = await self._offsets(source).first_since(max(ledger.site_next - 1, 0))
+        if there is None or there.origin != ledger.site_relayed:
+            return  # trimmed at the site
+        first, end = await log.bounds(topic)
+        if there.origin < first:
+            return
+        records = await log.read(topic, there.origin, 1) if there.origin < end else []
+        if [each.header("id") for each in records if each.offset == there.origin] != [there.record.header("id")]:
+            raise RepositoryUnavailable(
+                f"offset {there.record.offset} of site {self._relay} was relayed from offset {there.origin}, and this "
+                "log has another record there, or none: it was set back to an older copy, or the package only claims "
+                "to be from it; restore this log, or start a relay of another name, which relays all that is on it"
+            )
 
     @staticmethod
     def due(packages: Sequence[PackageMessage], records: Sequence[Record], ledger: Ledger) -> Due:

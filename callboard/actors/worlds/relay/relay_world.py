@@ -1,5 +1,6 @@
 """The world of a relay: a subscriber's, whose repository has only a ledger, and whose imports go to another log."""
 
+import asyncio
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import replace
@@ -32,6 +33,9 @@ from callboard.messages.distribution.ledger import Ledger
 from callboard.messages.distribution.topic_messages import SiteReport
 from callboard.messages.topics import Topics
 from callboard.telemetry.spans import Span
+
+SURVEY_MAX_S = 60.0
+"""Seconds for a survey of the site. One of ten thousand subscribers takes a few."""
 
 
 class RelayWorld(AgentWorld):
@@ -67,6 +71,7 @@ class RelayWorld(AgentWorld):
         super().__init__(log, blobs, spool, repository=ledger, clock=clock, owned=owned)
         self._relay, self._source, self._site, self._time, self._new_id = relay, topics, site, clock, new_id
         self._forwarding = Forwarding(relay, site)
+        self._relayed = -1  # the last package that is known to be from the log that it reads
         self._commands = Commands(relay, site, log, blobs, topics.status)
 
     async def perform(self, effect: Perform) -> Any:
@@ -109,14 +114,23 @@ class RelayWorld(AgentWorld):
         await self._held().save(codec.encode(effect.attempt), durable=False)
         source = effect.ledger.log_id
         known = await self._forwarding.catch_up(effect.ledger, source)
+        if known.site_relayed != self._relayed:
+            await self._demand_from_source(known, source)
         due = self._forwarding.due(effect.packages, effect.records, known)
         if due:
             await self._bring_blobs(due, effect.parallel)
             if effect.permit.is_over(self._time.now().mono_s):
                 raise NameLapsed("the lease on the name expired; it is relayed once the name is held again")
             known = await self._forwarding.append(due, known, source)
+        self._relayed = known.site_relayed
         await self._held().save(codec.encode(known))
         return known
+
+    async def _demand_from_source(self, known: Ledger, source: str) -> None:
+        try:
+            await self._forwarding.demand_from(self._log, self._source.package, known, source)
+        except LogError as error:
+            raise RepositoryUnavailable(f"relay {self._relay} cannot look up where it was: {error}") from error
 
     async def _bring_blobs(self, due: Due, parallel: int) -> None:
         digests = [digest for message, _ in due for digest in _blobs_of(needed_blobs(message), message.content_ref)]
@@ -125,8 +139,13 @@ class RelayWorld(AgentWorld):
 
     async def _survey(self, ledger: Ledger) -> SiteReport:
         offsets = Offsets(self._site.log, self._site.topics.package, self._relay, ledger.log_id)
-        found = await survey(await self._site.members(), offsets, ledger.offset)
-        await self._forwarding.check(ledger, ledger.log_id)  # the subscribers of another log say nothing of this one
+        try:
+            async with asyncio.timeout(SURVEY_MAX_S):  # else a log that hangs looks like one without news
+                found = await survey(await self._site.members(), offsets, ledger.offset)
+                await self._forwarding.check(ledger, ledger.log_id)  # those of another log say nothing of this one
+        except TimeoutError as error:
+            late = f"the log of site {self._relay} has not answered for {SURVEY_MAX_S:g} s"
+            raise RepositoryUnavailable(late) from error
         return replace(found, time_ns=self._time.now().wall_ns)
 
     async def _source_id(self) -> str:

@@ -16,6 +16,12 @@ WORST_MAX = 5
 LOGS_MAX = 1000
 """Logs named in a report: a relay must not take what comes back to it for news."""
 
+COUNT_MAX = 10**9
+"""The most that is believed of a further relay: the sum of what several claim must be one that can be told."""
+
+STATES_MAX = 50
+"""States that are counted; there are fewer, unless a further relay makes them up."""
+
 
 async def survey(
     members: Sequence[SiteMember], offsets: Offsets, position: int, *, everyone: bool = False
@@ -36,6 +42,7 @@ async def survey(
     worst = sorted(filter(None if everyone else _is_noteworthy, leaves), key=_by_trouble)
     worst = worst if everyone else worst[:WORST_MAX]
     counts = sum((Counter(_counts(each)) for each in members), Counter[str]())
+    states = sorted(counts.most_common(STATES_MAX))
     return SiteReport(
         log_id=log_id,
         logs=tuple(dict.fromkeys((log_id, *_logs(members))))[:LOGS_MAX],
@@ -43,9 +50,9 @@ async def survey(
         offset=lowest[0],
         oldest_ns=lowest[1],
         subscribers=counts.total(),
-        counts=tuple(StateCount(state=state, subscribers=number) for state, number in sorted(counts.items())),
-        needs=sum(max(each.needs, each.report.needs if each.report else 0) for each in members),
-        errors=sum(each.report.errors if each.report else each.errors for each in members),
+        counts=tuple(StateCount(state=state, subscribers=number) for state, number in states),
+        needs=sum(max(each.needs, _believed(each.report.needs) if each.report else 0) for each in members),
+        errors=sum(_believed(each.report.errors if each.report else each.errors) for each in members),
         package_version=min((each.package_version for each in members), default=VERSION),
         worst=tuple([replace(each, offset=(await _lacking(each.offset, offsets, position))[0]) for each in worst]),
     )
@@ -91,7 +98,11 @@ def _by_trouble(each: SiteSubscriber) -> tuple[bool, int, str]:
 def _counts(member: SiteMember) -> dict[str, int]:
     if member.report is None:
         return {member.state: 1}
-    return {count.state: count.subscribers for count in member.report.counts}
+    return {count.state: _believed(count.subscribers) for count in member.report.counts[:STATES_MAX]}
+
+
+def _believed(number: int) -> int:
+    return min(max(number, 0), COUNT_MAX)
 
 
 def _logs(members: Iterable[SiteMember]) -> Iterator[str]:

@@ -197,7 +197,7 @@ def _about_head(row: SubscriberStatus) -> tuple[Remedy, ...]:
 def _after_gap(row: SubscriberStatus) -> tuple[Remedy, ...]:
     name = quote(row.name)
     again = (
-        Remedy("callboard publish SOURCE", "publishes everything again"),
+        Remedy("callboard publish SOURCE --full", "publishes everything again"),
         Remedy(f"{_run(row)} --on-gap earliest", "then continues with what is on the log"),
     )
     seed = f"callboard seed {name} --into NEW --from FILE"

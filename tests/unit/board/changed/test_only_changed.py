@@ -299,6 +299,44 @@ def test_a_cache_that_may_be_wrong_counts_for_nothing(
     assert publish(tmp_path)[0].entries == 1
 
 
+@pytest.mark.parametrize("harm", ["a link", "a pipe", "another user's"])
+def test_a_cache_that_others_may_have_written_counts_for_nothing(
+    harm: str, tmp_path: Path, site: Path, cache: Path, monkeypatch: pytest.MonkeyPatch, read: list[str]
+) -> None:
+    settle(monkeypatch)
+    publish(tmp_path, {}, {}, {})
+    [file] = (cache / "callboard" / "trees").iterdir()
+    read.clear()
+    match harm:
+        case "a link":
+            file.rename(tmp_path / "theirs")
+            file.symlink_to(tmp_path / "theirs")
+        case "a pipe":
+            file.unlink()
+            os.mkfifo(file)
+        case "another user's":
+            monkeypatch.setattr(os, "geteuid", lambda: file.stat().st_uid + 1)
+    assert publish(tmp_path)[0].state == "unchanged"
+    assert len(read) == 3
+
+
+def test_a_log_that_was_set_back_and_has_grown_since_is_read_again(tmp_path: Path, site: Path) -> None:
+    publish(tmp_path)
+    shutil.copytree(tmp_path / "board.db", tmp_path / "older.db")
+    write(site, {"a.txt": "new"})
+    publish(tmp_path, {}, {})
+    shutil.rmtree(tmp_path / "board.db")
+    (tmp_path / "older.db").rename(tmp_path / "board.db")
+    asyncio.run(another_package(tmp_path))
+    (package,) = publish(tmp_path)
+    assert (package.state, package.paths) == ("accepted", ("/a.txt",))
+
+
+async def another_package(tmp_path: Path) -> None:
+    async with Callboard(f"sqlite:///{tmp_path}/board.db", base=tmp_path) as board:
+        await board.publisher("other").invalidate(["/elsewhere"])
+
+
 @pytest.mark.parametrize("seed", range(6))
 @pytest.mark.proves("P1")
 def test_a_subscriber_has_the_folder_after_any_edits(

@@ -1,5 +1,6 @@
 """Commands to the subscribers of a site, and their results."""
 
+import hashlib
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -172,6 +173,19 @@ def test_what_is_on_the_status_topic_of_others_is_passed_over(tmp_path: Path) ->
         await answer(it, f"{NAME}/c1")
         assert (await it.world.perform(CarryResults())).next == 3
         assert len(await results(it)) == 1
+
+    play(tmp_path, scene)
+
+
+@pytest.mark.parametrize("listing", ["x", "../../etc/passwd", hashlib.sha256(b"another").hexdigest()])
+def test_a_result_with_a_list_that_cannot_be_copied_does_not_hold_up_others(tmp_path: Path, listing: str) -> None:
+    async def scene(it: Relay) -> None:
+        await relay_three(it)
+        it.site.blobs._blobs[hashlib.sha256(b"another").hexdigest()] = (b"damaged", 1)
+        await answer(it, f"{NAME}/c1", listing_ref=listing, sequence=5)
+        await answer(it, f"{NAME}/c2", sequence=6)
+        await it.world.perform(CarryResults())
+        assert [found.command_id for found in await results(it)] == ["c1", "c2"]
 
     play(tmp_path, scene)
 

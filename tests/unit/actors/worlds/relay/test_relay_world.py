@@ -1,5 +1,6 @@
 """What a relay puts on its site's log, whatever happens between its append and its ledger."""
 
+import asyncio
 import hashlib
 from dataclasses import replace
 from pathlib import Path
@@ -7,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from callboard.actors.subscriber.effects import OpenRepository, Permit, SurveyRepository, SurveySite
+from callboard.actors.worlds.relay import relay_world
 from callboard.actors.worlds.relay.site_board import SiteMember
 from callboard.backends.log import Retention
 from callboard.backends.logs.memory import MemoryLog
@@ -20,7 +22,7 @@ from callboard.errors import (
 )
 from callboard.messages import codec
 from callboard.messages.distribution.ledger import Ledger
-from callboard.messages.distribution.topic_messages import PackageMessage, SiteReport
+from callboard.messages.distribution.topic_messages import PackageMessage, SiteReport, StateCount
 from callboard.messages.headers import open_record
 from callboard.messages.record import NewRecord
 from callboard.messages.relayed import relayed
@@ -239,6 +241,47 @@ def test_what_a_suspended_process_appends_late_does_not_look_like_an_older_log(t
         it.again()
         assert await it.open() == known
         assert await it.there() == [("a", 1), ("b", 2), ("a", 1), ("c", 3)]
+
+    play(tmp_path, scene)
+
+
+@pytest.mark.parametrize("origin", [1, 1_000_000])
+def test_a_package_that_was_not_relayed_from_its_offset_is_named(tmp_path: Path, origin: int) -> None:
+    """The log that the relay reads was set back and has grown since, or somebody at the site made it up."""
+
+    async def scene(it: Relay) -> None:
+        path = f"{await it.source.identity(TOPICS.package)}@{origin}"
+        headers = (("id", "of the newer copy"), ("relay", NAME), ("path", path))
+        await it.site.log.append(TOPICS.package, [NewRecord(payload=b"", headers=headers)])
+        await it.open()
+        effect = await it.import_(await it.publish("a", "b"), await it.ledger())
+        with pytest.raises(RepositoryUnavailable, match="set back to an older copy"):
+            await it.world.perform(effect)
+        assert len(await it.there()) == 1
+
+    play(tmp_path, scene)
+
+
+def test_a_log_of_the_site_that_hangs_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def scene(it: Relay) -> None:
+        ledger = await it.ledger()
+        monkeypatch.setattr(relay_world, "SURVEY_MAX_S", 0.05)
+        monkeypatch.setattr(it.site.log, "bounds", lambda _: asyncio.Event().wait())
+        with pytest.raises(RepositoryUnavailable, match="has not answered for"):
+            await it.world.perform(SurveySite(ledger))
+
+    play(tmp_path, scene)
+
+
+def test_the_claims_of_further_relays_have_a_limit(tmp_path: Path) -> None:
+    async def scene(it: Relay) -> None:
+        many, counts = 2**63 - 1, [StateCount(state=f"state {n}", subscribers=2**63 - 1) for n in range(1000)]
+        lie = SiteReport(log_id="x", needs=many, errors=-1, subscribers=many, counts=tuple(counts))
+        its = [SiteMember(name=name, instance=name, state="idle", counts=True, offset=1, report=lie) for name in "ab"]
+        it.site.known = its
+        report: SiteReport = await it.world.perform(SurveySite(await it.ledger()))
+        assert (report.needs, report.errors, len(report.counts)) == (2 * 10**9, 0, 50)
+        assert codec.decode(SiteReport, codec.encode(report)) == report
 
     play(tmp_path, scene)
 
