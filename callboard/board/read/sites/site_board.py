@@ -62,7 +62,9 @@ class AtSite:
         except RequestRefused as error:
             if error.code != "unknown_name":
                 raise
-            raise RequestRefused(f"at site {self.relay.announcement.subscriber}: {error}", code="unknown_name") from None
+            raise RequestRefused(
+                f"at site {self.relay.announcement.subscriber}: {error}", code="unknown_name"
+            ) from None
 
     def unknown(self, what: str, command: str) -> str:
         """That this is not known here, why, and how it can be."""
