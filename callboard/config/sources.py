@@ -221,7 +221,7 @@ def _anchored_url(url: str, base: Path) -> str:
 
 def _anchored_place(place: str, base: Path) -> str:
     kind, colon, path = place.partition(":")
-    if is_mistaken(place):  # left as it is, and rejected when opened
+    if is_mistaken(place) or path.startswith(("///./", "///../")):  # left as it is, and rejected when opened
         return place
     if not colon or "/" in kind:
         return str(base / place)

@@ -136,6 +136,12 @@ RELAY_OPTIONS: dict[str, Rule] = {
 """See ``RelayOptions``."""
 
 
+def relay_name(given: Any) -> str:
+    """The name of a relay, which is that of its site. Raises ``ConfigError``."""
+    found: str = checked(ConfigError, {"name": name}, {"name": given})["name"]
+    return found
+
+
 def relay_options(given: Any, ledger: Any, said: Mapping[str, Any]) -> dict[str, Any]:
     """The relay's ``name``, the place of its ``ledger``, and its options, checked and normalised.
 

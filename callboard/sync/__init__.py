@@ -70,7 +70,10 @@ class Subscriber(InWith[subscriber.Subscriber]):
 
 
 class Callboard(WithLoop[board.Callboard]):
-    """See ``callboard.Callboard``, which takes the same arguments. Use it inside ``with``."""
+    """See ``callboard.Callboard``, which takes the same arguments. Use it inside ``with``.
+
+    It has no ``relay``, whose two boards share an event loop: run one with ``callboard run relay``.
+    """
 
     @given(board.Callboard)
     def __init__(self, asynchronous: board.Callboard) -> None:
@@ -113,6 +116,7 @@ class Callboard(WithLoop[board.Callboard]):
         return BoardEvents(self._loop, self._asynchronous.events)
 
     status = waiting(board.Callboard.status)
+    site_status = waiting(board.Callboard.site_status)
     queue = waiting(board.Callboard.queue)
     metrics = waiting(board.Callboard.metrics)
     queue_entry = waiting(board.Callboard.queue_entry)

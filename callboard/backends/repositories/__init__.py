@@ -36,6 +36,8 @@ def open_repository(where: str, base: Path) -> Repository:
     if kind == "folder":
         return FolderRepository(base / demand_path(path))
     if kind == "sqlite":
+        if path.startswith(("///./", "///../")):
+            raise ConfigError(f"{where!r} is how a log is written; a repository is {f'sqlite:{path[3:]}'!r}")
         return SqliteRepository(base / demand_path(path))
     if kind == "postgresql":
         from callboard.backends.repositories.postgres import PostgresRepository

@@ -9,6 +9,12 @@ from callboard.errors import RepositoryOccupied
 NAMES_SHOWN = 3
 """Enough names to recognise whose folder it is."""
 
+ADVICE = (
+    "choose an empty place, or start the subscriber with --adopt, which keeps what packages do not touch, or "
+    '--replace, which removes all of it (in a service: on_occupied="adopt" or "replace")'
+)
+"""What a subscriber can do about it."""
+
 
 def refusal(where: str, names: Iterable[str]) -> RepositoryOccupied:
     """The error for the place ``where``, which holds these names."""
@@ -16,8 +22,7 @@ def refusal(where: str, names: Iterable[str]) -> RepositoryOccupied:
     more = ", ..." if len(first) > NAMES_SHOWN else ""
     return RepositoryOccupied(
         f"{where} holds {', '.join(map(repr, first[:NAMES_SHOWN]))}{more}, which callboard did not put there, so "
-        "nothing is touched; choose an empty place, or start the subscriber with --adopt, which keeps what packages do "
-        'not touch, or --replace, which removes all of it (in a service: on_occupied="adopt" or "replace")'
+        f"nothing is touched; {ADVICE}"
     )
 
 

@@ -17,7 +17,8 @@ async def verify_at_site(board: BoardContext, subscriber: str, paths: tuple[str,
     its = await at_site(board, subscriber, timeout_s)
     if its.board is None or SEPARATOR in its.name:
         raise RequestRefused(its.unknown(f"what {subscriber} should have", "verify {}"), code="at_site")
-    said = (await member(its.board, its.name, timeout_s)).announcement
+    with its.naming_site():
+        said = (await member(its.board, its.name, timeout_s)).announcement
     result = await list_content(board, subscriber, paths, timeout_s=timeout_s)
     if result.accepted is None:
         raise NotAnswered(result.reason)

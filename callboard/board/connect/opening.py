@@ -67,7 +67,10 @@ def blobs_place(settings: BoardSettings) -> str:
         name = "blobs" if settings.prefix == PREFIX else f"blobs-{settings.prefix}"
         return str(settings.base / settings.log.removeprefix(SQLITE) / name)
     kind = shown(settings.log).partition(":")[0]
-    raise ConfigError(f"a log of kind {kind!r} needs a blob store beside it: set blobs to a folder, or s3://BUCKET")
+    raise ConfigError(
+        f"a log of kind {kind!r} needs a blob store beside it: set blobs (for a relay's site: to_blobs) "
+        "to a folder, or s3://BUCKET"
+    )
 
 
 def checkpoint_place(settings: BoardSettings) -> Path | None:

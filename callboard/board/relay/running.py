@@ -10,11 +10,13 @@ from callboard.actors.worlds.relay.relay_world import RelayWorld
 from callboard.backends.blob_store import BlobStore
 from callboard.backends.log import Log
 from callboard.backends.repositories import open_repository
+from callboard.backends.repositories.occupation import ADVICE
 from callboard.board.connect.opening import open_board_blobs, open_board_log, subscriber_spool
 from callboard.board.connect.settings import BoardSettings
 from callboard.board.context import BoardContext, new_id
 from callboard.board.read.sites.site import SiteOnBoard, open_site
 from callboard.content.importing.target import Target
+from callboard.errors import RepositoryOccupied
 
 
 async def start(board: BoardContext, site: BoardContext, settings: SubscriberSettings) -> Agent:
@@ -36,6 +38,17 @@ async def open_relay_world(board: BoardSettings, site: BoardSettings, settings: 
     return _world(board, open_board_log(board), open_board_blobs(board), there, settings, owned=True)
 
 
+class _Ledger(Target):
+    """The repository of a relay, which has no content to keep or to remove."""
+
+    async def open(self, occupied: bool = False) -> bytes:
+        """See ``Repository.open``."""
+        try:
+            return await super().open(occupied)
+        except RepositoryOccupied as error:
+            raise RepositoryOccupied(str(error).replace(ADVICE, "choose an empty place for the ledger")) from None
+
+
 def _world(
     board: BoardSettings, log: Log, blobs: BlobStore, site: SiteOnBoard, settings: SubscriberSettings, *, owned: bool
 ) -> RelayWorld:
@@ -45,7 +58,7 @@ def _world(
         blobs,
         subscriber_spool(settings.name, settings.repository, board.base),
         topics=board.topics,
-        ledger=Target(open_repository(settings.repository, board.base)),
+        ledger=_Ledger(open_repository(settings.repository, board.base)),
         site=site,
         clock=SystemClock(),
         new_id=new_id,

@@ -15,9 +15,10 @@ from callboard.cli.run.endpoints import Address, checked_address, endpoints
 from callboard.cli.run.membership import membership
 from callboard.cli.run.ready_file import ready_file
 from callboard.cli.run.service import first_of, stop_signals
-from callboard.cli.run.subscriber import Expect, Include, OnGap, SkipCommand
+from callboard.cli.run.subscriber import Include, OnGap, SkipCommand
 from callboard.cli.run.until_caught_up import until_caught_up
 from callboard.config import Loaded, Value
+from callboard.door.subscribers import relay_name
 from callboard.errors import ConfigError, TopicMissing
 
 if TYPE_CHECKING:
@@ -32,6 +33,8 @@ ToBlobs = Annotated[str | None, typer.Option(metavar="PLACE", help="The site's b
 Ledger = Annotated[
     str | None, typer.Option(metavar="PLACE", help="Keeps its position: sqlite:FILE, or postgresql://...")
 ]
+
+Expect = Annotated[bool, typer.Option("--expect", help="Accept unknown names in --follow.")]
 
 
 def relay(
@@ -58,7 +61,7 @@ def relay(
 ) -> None:
     """Run a relay: append every package to the log of another site, and speak for the subscribers there."""
     flags = _flags(
-        name, to=to, to_blobs=to_blobs, ledger=ledger, follows=follow, include=include, exclude=exclude,
+        relay_name(name), to=to, to_blobs=to_blobs, ledger=ledger, follows=follow, include=include, exclude=exclude,
         editable=editable, start=start, on_gap=on_gap, expect=expect, skip_commands=skip_command, standby=standby,
     )  # fmt: skip
     own = (Value(("log",), from_, "--from"), Value(("member", "instance"), member, "--member"))

@@ -40,6 +40,9 @@ def clear(
     if all_editable and up_to is not None:
         raise RequestRefused("--up-to is for one subscriber; with --all-editable use --first N, or neither")
 
+    if first is not None and SEPARATOR in subscriber:
+        raise RequestRefused(f"--first counts packages in the queue of {subscriber}, which is at its site; use --up-to")
+
     async def work(board: "Callboard") -> CommandResult | tuple[CommandResult, ...]:
         if all_editable:
             if not yes:

@@ -38,7 +38,7 @@ def test_the_centre_drills_down_and_commands(relayed):
     assert "$ callboard status berlin" in screen
     assert "1 of 2 " in screen
     tree = relayed.out("status", "berlin")
-    assert "1 more are not named" in tree
+    assert "1 more is not named" in tree
     assert "[relays.berlin]" in tree
     assert "paused by" in relayed.out("status", "berlin/edge-1")
     said = relayed.run("queue", "berlin/edge-1")
@@ -55,12 +55,12 @@ def test_the_centre_drills_down_and_commands(relayed):
     assert "berlin/edge-2  idle" in relayed.out("status", "berlin/edge-2")
     assert [row["offset"] for row in relayed.json("queue", "berlin/edge-1")["items"]] == [2]
     assert "callboard resume berlin/edge-1" in relayed.out("queue", "berlin/edge-1")
-    assert "did you mean 'edge-" in relayed.refused("queue", "berlin/edge-9")
+    assert "at site berlin: no subscriber 'edge-9'" in relayed.refused("queue", "berlin/edge-9")
     assert "no package is in an error queue" in relayed.out("errors", "berlin/edge-1")
     assert "is paused" in relayed.out("explain", "berlin/edge-1", "/index.html")
     assert "0 differences" in relayed.out("verify", "berlin/edge-2")
     assert "berlin/edge-1 skipped 1 package" in relayed.out("clear", "berlin/edge-1", "--yes")
-    assert "give up_to" in relayed.refused("clear", "berlin/edge-1", "--first", "1", "--yes")
+    assert "use --up-to" in relayed.refused("clear", "berlin/edge-1", "--first", "1")
     assert "has resumed" in relayed.out("resume", "berlin/edge-1")
     assert "has no subscriber 'edge-9'" in relayed.refused("pause", "berlin/edge-9")
     relayed.until("berlin", lambda row: not row["needs"] and row["lag_packages"] == 0)

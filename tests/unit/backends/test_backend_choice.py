@@ -42,6 +42,11 @@ def test_the_error_for_an_unknown_kind_of_repository_lists_the_valid_forms(where
         open_repository(where, Path())
 
 
+def test_the_url_of_a_log_is_no_repository() -> None:
+    with pytest.raises(ConfigError, match=r"is how a log is written; a repository is 'sqlite:\./x\.db'"):
+        open_repository("sqlite:///./x.db", Path())
+
+
 @pytest.mark.parametrize("url", ["blobs", "./blobs", "/srv/blobs", "folder:blobs", "./a:b"])
 def test_a_blob_store_is_a_folder(url: str, tmp_path: Path) -> None:
     assert type(open_blob_store(url, tmp_path)) is FolderBlobStore

@@ -54,7 +54,7 @@ def test_errors_are_raised_and_the_board_keeps_working(tmp_path, site):
 def test_a_board_can_be_used_from_several_threads(tmp_path, site):
     with Callboard("memory:", base=tmp_path) as board, ThreadPoolExecutor(8) as threads:
         places = [f"/p{number % 3}" for number in range(20)]
-        published = list(threads.map(lambda at: board.publisher(at[1:]).publish("./site", at=at), places))
+        published = list(threads.map(lambda at: board.publisher(at[1:]).publish("./site", at=at, full=True), places))
         offsets = [package.offset for package in published]
         assert len(set(offsets)) == 20
 

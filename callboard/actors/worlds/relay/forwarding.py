@@ -55,9 +55,9 @@ class Forwarding:
             log_id = await self._site.log.identity(self._topic)
             if ledger.site_log_id not in ("", log_id):
                 raise RepositoryUnavailable(
-                    f"the log of site {self._relay} was replaced: it is {log_id[:8]}, and this relay's ledger is of "
-                    f"{ledger.site_log_id[:8]}; to fill the new one from the oldest package on, start the relay with "
-                    "another ledger"
+                    f"the log of site {self._relay} was replaced, or the ledger is another relay's: the log is "
+                    f"{log_id[:8]}, and the ledger is of {ledger.site_log_id[:8]}; to fill this log from the oldest "
+                    "package on, start the relay with another ledger"
                 )
             if not await self._has_last(ledger, source):
                 raise RepositoryUnavailable(

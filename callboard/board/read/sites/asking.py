@@ -51,7 +51,8 @@ async def ask_at_site(question: Question, board: BoardContext, *args: Any, **opt
     bound.arguments |= {"board": its.board, "subscriber": its.name}
     again = partial(ask_at_site, question) if SEPARATOR in its.name else question
     try:
-        return await seen(its, await again(*bound.args, **bound.kwargs))
+        with its.naming_site():
+            return await seen(its, await again(*bound.args, **bound.kwargs))
     except AWAY as error:
         return told(its.away(error))
 

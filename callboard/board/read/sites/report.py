@@ -67,4 +67,7 @@ def _row(site: str, said: messages.SiteSubscriber, now_ns: int) -> SiteSubscribe
 
 def _missing(site: SiteStatus) -> str:
     left = site.subscribers - len(site.rows)
-    return f"{left} more are not named: the relay names only a few that need an operator or are behind" if left else ""
+    verb = "is" if left == 1 else "are"
+    return (
+        f"{left} more {verb} not named: the relay names only a few that need an operator or are behind" if left else ""
+    )

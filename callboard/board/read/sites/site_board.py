@@ -3,7 +3,8 @@ what is said on a log is no reason to connect anywhere.
 """
 
 import asyncio
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from shlex import quote
 
@@ -52,6 +53,18 @@ class AtSite:
     def told(self) -> SiteSubscriber | None:
         """What the relay tells of it."""
         return next((row for row in self.status.rows if row.name == self.full_name), None)
+
+    @contextmanager
+    def naming_site(self) -> Iterator[None]:
+        """Errors about names at the site say so: ``unknown_name`` is about names on its log."""
+        try:
+            yield
+        except RequestRefused as error:
+            if error.code != "unknown_name":
+                raise
+            raise RequestRefused(
+                f"at site {self.relay.announcement.subscriber}: {error}", code="unknown_name"
+            ) from None
 
     def unknown(self, what: str, command: str) -> str:
         """That this is not known here, why, and how it can be."""
