@@ -48,7 +48,9 @@ def test_headers_that_are_unknown_are_passed_on() -> None:
     assert ("colour", "red") in passed_on(record, "berlin", "centre").headers
 
 
-@pytest.mark.parametrize("path", ["", "centre", "centre@", "@7", "centre@7 x", "centre@-7", "centre@7  a@1", f"centre@{2**63}"])
+@pytest.mark.parametrize(
+    "path", ["", "centre", "centre@", "@7", "centre@7 x", "centre@-7", "centre@7  a@1", f"centre@{2**63}"]
+)
 def test_a_way_that_makes_no_sense_is_none(path: str) -> None:
     record = with_headers(("type", "PackageMessage"), ("relay", "berlin"), ("path", path))
     assert origin_of(record) is None

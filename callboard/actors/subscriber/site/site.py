@@ -79,7 +79,8 @@ class Site:
     def add_to(self, report: Report) -> Report:
         """The report of the relay, as one of its whole site."""
         said, ledger = report.announcement, self._state.ledger
-        offset = min(ledger.offset, ledger.site_offset)
+        nobody = self.report is not None and not self.report.subscribers and not self.report.problem
+        offset = ledger.offset if nobody else min(ledger.offset, ledger.site_offset)
         message = replaced(
             said,
             offset=offset,
