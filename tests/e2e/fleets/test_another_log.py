@@ -15,8 +15,8 @@ from tests.refused import refused
 async def three_imported(folder: Path) -> None:
     """``edge-1`` is at the third package of a log, in the state of its last announcement."""
     async with board_in(folder) as board:
-        for name in ("a", "b", "a"):
-            await publish(board, folder, name, "old")
+        for name, content in (("a", "first"), ("b", "old"), ("a", "old")):
+            await publish(board, folder, name, content)
         async with board.subscriber("edge-1", into="./out", editable=True) as edge:
             await edge.caught_up()
             await until(board, "edge-1", lambda row: row.offset == 3)

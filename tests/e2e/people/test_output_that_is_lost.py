@@ -58,7 +58,7 @@ def test_a_reader_that_closes_the_pipe_gets_no_error(board):
 
 
 def test_a_closed_or_full_standard_error_does_not_end_a_command(board):
-    done = shell(board, "callboard publish site --wait 0 2>/dev/full; callboard queue nobody 2>&-; echo $?")
+    done = shell(board, "callboard publish site --full --wait 0 2>/dev/full; callboard queue nobody 2>&-; echo $?")
     assert "is at offset 2" in done.stdout
     assert done.stdout.endswith("2\n")
 
