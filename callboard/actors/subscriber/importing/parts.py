@@ -1,6 +1,7 @@
 """The parts of an importer, each of which keeps its own state."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 from random import Random
 
 from callboard.actors.core.decision import After, Moment
@@ -94,9 +95,8 @@ class Parts:
     def report(self) -> Report:
         """The subscriber's report of itself."""
         self.reported, self.surveyed, head = self.state.ledger, self.site and self.site.report, self.head
-        message = announcement.report(
-            self.settings, self.reported, self.condition, head.failure, head.tries, head.publishers
-        )
+        told = replace(self.reported, command_offset=self.state.commands_up_to)
+        message = announcement.report(self.settings, told, self.condition, head.failure, head.tries, head.publishers)
         found = self.progress.add_to(message, self.backlog)
         return self.site.add_to(found) if self.site is not None else found
 

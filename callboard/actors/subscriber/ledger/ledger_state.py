@@ -64,6 +64,15 @@ class LedgerState:
         return self.ledger is not self.stored
 
     @property
+    def commands_up_to(self) -> int:
+        """The last command whose answer is stored. Once it is announced, the command may be removed from the log."""
+        ledger, stored = self.ledger, self.stored
+        if not self.urgent:
+            return ledger.command_offset
+        same = stored is not None and stored.command_log_id == ledger.command_log_id
+        return min(stored.command_offset, ledger.command_offset) if stored is not None and same else -1
+
+    @property
     def named(self) -> bool:
         """Whether the instance's name is stored. If not, it would be another one after a crash, and the
         subscriber's own former claim would stand in its way.

@@ -9,7 +9,7 @@ from callboard.actors.subscriber.ledger import ledger_changes
 from callboard.actors.subscriber.ledger.ledger_state import Change, Decided, LedgerState
 from callboard.actors.subscriber.settings import SubscriberSettings
 from callboard.messages.distribution.mailbox import Report
-from callboard.messages.distribution.topic_messages import SiteReport
+from callboard.messages.distribution.topic_messages import SiteReport, State
 from callboard.messages.event import replaced
 
 SURVEY = "survey"
@@ -81,11 +81,12 @@ class Site:
         said, ledger = report.announcement, self._state.ledger
         nobody = self.report is not None and not self.report.subscribers and not self.report.problem
         offset = ledger.offset if nobody else min(ledger.offset, ledger.site_offset)
+        its, stuck = self.report or self._unknown, said.reason if said.state in (State.WAITING, State.STOPPED) else ""
         message = replaced(
             said,
             offset=offset,
             states=tuple(replaced(each, offset=offset) for each in said.states),
-            site=replaced(self.report or self._unknown, relayed=ledger.offset, place=self._settings.site),
+            site=replaced(its, relayed=ledger.offset, place=self._settings.site, problem=its.problem or stuck),
         )
         return replaced(report, announcement=message)
 

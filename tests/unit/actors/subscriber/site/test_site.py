@@ -36,7 +36,8 @@ def relay(ledger: object = KNOWN, **others: object) -> ImporterDriver:
 
 def surveyed(it: ImporterDriver, offset: int, **others: object) -> None:
     it.tick("survey") if "survey" in it.timers else None
-    it.done(SurveySite, SiteReport(log_id="site-log", relayed=offset, offset=offset, **others))  # type: ignore[arg-type]
+    said = {"subscribers": 1, **others}
+    it.done(SurveySite, SiteReport(log_id="site-log", relayed=offset, offset=offset, **said))  # type: ignore[arg-type]
     it.save_all()
 
 
@@ -75,6 +76,12 @@ def test_the_position_of_the_site_is_stored() -> None:
     it.save_all()
     (saved,) = [effect.ledger for effect in it.effects if isinstance(effect, SaveLedger)][-1:]
     assert saved.site_offset == 7
+
+
+def test_a_site_without_subscribers_is_as_far_as_its_relay() -> None:
+    it = relay(replace(KNOWN, site_offset=4))
+    surveyed(it, 7, subscribers=0)
+    assert it.report().offset == 9
 
 
 def test_a_site_that_does_not_answer_is_reported_and_asked_again() -> None:
