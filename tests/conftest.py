@@ -56,7 +56,7 @@ def _the_run_leaves_nothing_behind(tmp_path_factory: pytest.TempPathFactory) -> 
     jars = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "callboard"  # fetched once for all runs
     with tempfile.TemporaryDirectory(prefix="cb-") as folder, pytest.MonkeyPatch.context() as patch:
         patch.setenv("TMPDIR", folder)
-        patch.setenv("CALLBOARD_TEST_JARS", os.environ.get("CALLBOARD_TEST_JARS") or str(jars))
+        patch.setenv("TEST_SERVERS_JARS", os.environ.get("TEST_SERVERS_JARS") or str(jars))
         patch.setenv("XDG_CACHE_HOME", str(cache))
         patch.setattr(tempfile, "tempdir", folder)
         yield

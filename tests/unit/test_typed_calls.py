@@ -24,8 +24,9 @@ PAIRS = [
     (callboard.Projected, callboard.sync.Projected),
     (callboard.Reacting, callboard.sync.Reacting),
 ]
-APART = {"on"}
-"""What is no method for a service: it gives a board to those that stand in for its parts."""
+APART = {"on", "relay"}
+"""What is no method for a service: it gives a board to those that stand in for its parts. A relay needs two boards on
+one event loop, and synchronous ones have one each."""
 
 LIFE = "callboard.actors.jobs.rules.telling.JobEvent"
 QUEUES = "tuple[callboard.board.jobs.queues.QueueState, ...]"

@@ -127,7 +127,7 @@ class PublishedTree:
                     return why
             above = max(self.whole.keys() & with_parents([path]), default=None)  # the nearest is the longest
             if above is None:
-                return f"no package on the log has all of {path} yet"
+                return f"no package on the log has all of {path}"
             if self.whole[above] < first:
                 return f"the log is trimmed, and with it offset {self.whole[above]}, the last that had all of {above}"
         return ""

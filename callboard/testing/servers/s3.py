@@ -33,7 +33,7 @@ S3PROXY = "org.gaul:s3proxy:4.1.0:jar:jar-with-dependencies"
 
 S3PROXY_SHA256 = "a4d025969aaf796616ed4b1e2491d87d455ce84bb28cb9db086b2e6aaa68b48d"
 
-JARS = "CALLBOARD_TEST_JARS"
+JARS = "TEST_SERVERS_JARS"
 """The environment variable with the folder of fetched servers; by default the user's cache."""
 
 START_TIMEOUT_S = 60.0

@@ -77,4 +77,4 @@ async def test_a_log_without_anything_says_how_to_begin(tmp_path):
     async with Callboard(f"sqlite:///{tmp_path / 'board.db'}") as board, reader(board) as reads:
         said = await reads.words("/")
         assert "callboard run subscriber NAME --into PLACE" in said
-        assert "callboard publish SOURCE --full" in said
+        assert "callboard publish SOURCE" in said

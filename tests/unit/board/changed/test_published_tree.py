@@ -119,7 +119,7 @@ def test_a_record_that_cannot_be_decoded_casts_doubt_on_everything_until_all_is_
 
 
 def test_without_a_package_of_the_whole_tree_on_the_log_nothing_is_certain() -> None:
-    assert tree().problem(["/"], 1) == "no package on the log has all of / yet"
+    assert tree().problem(["/"], 1) == "no package on the log has all of /"
     assert tree((package(Kind.ADD, "/b"), [file("/b")])).problem(["/"], 1)
     assert "the log is trimmed, and with it offset 1" in tree(WHOLE).problem(["/a"], 2)
     assert not tree(WHOLE, (package(Kind.ADD, "/a", deep=("/a",)), [folder("/a")])).problem(["/a"], 2)
