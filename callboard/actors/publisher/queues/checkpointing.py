@@ -30,7 +30,7 @@ class Checkpointing:
         self._covered = (0, 0)  # the range of the checkpoint
 
     def load(self, log_id: str, back: int) -> Iterable[Effect]:
-        """Read it, if packages so many offsets back are wanted, unless that was begun."""
+        """Read it, if packages this many offsets back are wanted, unless that was begun."""
         if self._topic and not self._asked and back > CHECKPOINT_OFFSETS:
             self._asked = self.is_loading = True
             yield LoadIndex(self._topic, log_id)
@@ -43,7 +43,7 @@ class Checkpointing:
         return found
 
     def save(self, index: PackageIndex | None) -> Iterable[Effect]:
-        """Write it, if it lacks so many entries that this is worth it."""
+        """Write it, if it lacks enough entries for this to be worth it."""
         if index is None or not self._asked or self.is_loading or self.is_saving:
             return
         start, stop = self._covered

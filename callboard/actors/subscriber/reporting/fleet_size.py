@@ -33,7 +33,7 @@ class FleetSize:
                 self._now |= 1 << crc32(rest.partition(b"\0")[0]) % SLOTS
 
     def turn(self, now_s: float, turn_s: float) -> None:
-        """Begin a new turn, if this one has lasted so many seconds."""
+        """Begin a new turn, if this one has lasted this many seconds."""
         if now_s - self._began_s >= turn_s:
             self._began_s, self._before, self._now = now_s, self._now, 0
 

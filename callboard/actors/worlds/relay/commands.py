@@ -137,7 +137,7 @@ class Commands:
 
     async def _bring_listing(self, digest: str, spool: Path) -> None:
         """Copy the list of a tree for the asker; one that is not there any more was asked for long ago. One that is
-        damaged, or none at all, must not hold up the results of others: whoever asked learns it when the list is read.
+        damaged, or none at all, must not hold up the results of others: the asker learns it when the list is read.
         """
         with suppress(BlobMissing, PackageError):
             await bring(digest, self._site.blobs, self._blobs, spool)

@@ -29,13 +29,13 @@ def read(numbers: Iterable[int]) -> list[Record]:
 
 
 def say(driver: AnnouncerDriver, others: int) -> None:
-    """Each of so many others announces itself."""
+    """Each of this many others announces itself."""
     for number in range(others):
         driver.put(by(number))
 
 
 def a_turn_of(driver: AnnouncerDriver, others: int) -> None:
-    """Until the driver's next announcement without a change, each of so many others announces itself."""
+    """Until the driver's next announcement without a change, each of this many others announces itself."""
     say(driver, others)
     driver.tick("announce")
     driver.append()

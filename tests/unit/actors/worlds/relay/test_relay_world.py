@@ -1,4 +1,4 @@
-"""What a relay puts on its site's log, whatever happens between its append and its ledger."""
+"""What a relay puts on its site's log, also if it dies between its append and its ledger."""
 
 import asyncio
 import hashlib
