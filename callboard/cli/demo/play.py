@@ -20,7 +20,7 @@ from callboard.cli.demo.progress import Progress
 FIRST = (("edge-1", False, 0), ("edge-2", True, 0), ("edge-3", False, 5), ("edge-4", True, 10), ("edge-5", False, 15))
 """Name, SQLite or folder, and niceness: subscribers differ in speed."""
 LATE = ("edge-6", True, 0)
-START_S, CATCH_UP_S, RECOVER_S = 60.0, 240.0, 60.0
+START_S, CATCH_UP_S, RECOVER_S = 180.0, 240.0, 60.0
 
 
 @dataclass(frozen=True, slots=True)
