@@ -89,7 +89,7 @@ COMMANDS: dict[str, Entry | Group] = {
         "remove": Entry("schedules.command:remove", "Remove a schedule; jobs that it has added stay.", changes=True),
     }, default="list"),
     "publish": Entry("publishing.publish:publish",
-        "Ship a folder, or paths in it, as one package.", changes=True),
+        "Ship what changed in a folder, or in paths in it, as one package.", changes=True),
     "delete": Entry("publishing.delete:delete",
         "Remove paths, and everything below them, from the subscribers.", changes=True),
     "invalidate": Entry("publishing.invalidate:invalidate",

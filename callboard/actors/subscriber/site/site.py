@@ -79,8 +79,7 @@ class Site:
     def add_to(self, report: Report) -> Report:
         """The report of the relay, as one of its whole site."""
         said, ledger = report.announcement, self._state.ledger
-        nobody = self.report is not None and not self.report.subscribers and not self.report.problem
-        offset = ledger.offset if nobody else min(ledger.offset, ledger.site_offset)
+        offset = min(ledger.offset, ledger.site_offset)  # also of a site without subscribers: some may have come since
         its, stuck = self.report or self._unknown, said.reason if said.state in (State.WAITING, State.STOPPED) else ""
         message = replaced(
             said,
