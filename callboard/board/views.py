@@ -19,7 +19,8 @@ class Package:
     it is ``unchanged``, nothing was shipped because nothing differs: the log has this tree since ``offset``.
 
     ``unchanged_files`` with ``unchanged_bytes`` were requested but left out, since the log has them; ``whole`` says why
-    nothing was left out, if it was to be.
+    nothing was left out, if it was to be. ``removed`` counts the paths, with all below each, that were published before
+    and are gone.
     ``length`` is how many bytes a subscriber fetches, blobs included. ``throttled_s`` is how many seconds the request
     was delayed by the backlog of the subscriber ``throttled_by``. ``expects`` are recipients that are not known yet.
     ``note`` says what the log may have lost of a request that was made under an id.
@@ -40,6 +41,7 @@ class Package:
     note: str = ""
     unchanged_files: int = 0
     unchanged_bytes: int = 0
+    removed: int = 0
     whole: str = ""
 
 

@@ -36,8 +36,8 @@ class Changed:
 
     ``paths`` are to be put, or removed if they are in ``gone``; those in ``deep`` with all below. If there are none,
     the log has this tree since ``offset``, the last package that touched it, -1 for none. Of the rest, ``same_files``
-    with ``same_bytes`` are as on the log. ``shipped`` is the offset of the package that was made for the same request
-    id, -1 if the log has none. All is by the packages below the offset ``next``.
+    with ``same_bytes`` are as on the log, and ``removed`` paths are gone. ``shipped`` is the offset of the package that
+    was made for the same request id, -1 if the log has none. All is by the packages below the offset ``next``.
     """
 
     whole: str = ""
@@ -46,6 +46,7 @@ class Changed:
     gone: tuple[str, ...] = ()
     offset: int = -1
     next: int = 0
+    removed: int = 0
     same_files: int = 0
     same_bytes: int = 0
     shipped: int = -1
@@ -178,6 +179,7 @@ def _gathered(found: Differences, paths: list[str]) -> Changed:
         paths=tuple(sorted(changes | deep)),
         deep=tuple(sorted(gone | deep)),
         gone=tuple(sorted(gone)),
+        removed=len(found.gone),
         same_files=found.same_files,
         same_bytes=found.same_bytes,
     )

@@ -43,7 +43,7 @@ async def only_changed(
 
 
 def _with_rest(found: Changed, package: Package) -> Package:
-    return replace(package, unchanged_files=found.same_files, unchanged_bytes=found.same_bytes)
+    return replace(package, removed=found.removed, unchanged_files=found.same_files, unchanged_bytes=found.same_bytes)
 
 
 async def _shipped_before(board: BoardContext, request: DistributeRequest, offset: int) -> Package:

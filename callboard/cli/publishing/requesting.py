@@ -108,8 +108,9 @@ def _line(package: Package) -> str:
         return f"nothing was shipped: {package.reason}"
     files = f"{count(package.unchanged_files, 'file')}, {size(package.unchanged_bytes)}"
     if package.state == "unchanged":
-        return f"nothing was shipped: {package.reason}, at offset {package.offset} ({files})"
+        return f"nothing was shipped: {package.reason}, at offset {package.offset} ({files}); --full sends it again"
     content = f", {count(package.entries, 'entry')}, {size(package.length)}" if package.entries else ""
     held_up = f", held up {package.throttled_s:.1f} s by {package.throttled_by}" if package.throttled_by else ""
+    gone = f"; removed: {count(package.removed, 'path')}" if package.removed else ""
     rest = f"; unchanged: {files}" if package.unchanged_files else ""
-    return f"{package.kind} {package.id} is at offset {package.offset}{content}{held_up}{rest}"
+    return f"{package.kind} {package.id} is at offset {package.offset}{content}{held_up}{gone}{rest}"

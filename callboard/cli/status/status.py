@@ -82,9 +82,9 @@ def status(
         told = {"retention_forecast": left, "folds": folds, "sites": sites}
         show_json(fields_of(selection.status(view)) | told)
         return
-    if plain or not behind:
+    if whole := bool(plain) or not behind:
         show_drawn(Screen(view, left, selection, folds))
-    _show(sites)
+    _show(sites, apart=whole)
     if view.problem:
         say(f"warning: {view.problem}")
     warn(section, left)
@@ -96,9 +96,11 @@ async def _sites(board: "Callboard", view: BoardStatus, names: Iterable[str]) ->
     return [await board.site_status(name) for name in names if name in relays or SEPARATOR in name]
 
 
-def _show(sites: Iterable[SiteStatus]) -> None:
+def _show(sites: Iterable[SiteStatus], *, apart: bool) -> None:
     from callboard.cli.status.sites_table import site_tree
 
     for site in sites:
-        show("")
+        if apart:
+            show("")
         show_drawn(site_tree(site))
+        apart = True

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager, suppress
 from dataclasses import replace
+from difflib import get_close_matches
 from pathlib import Path
 
 from callboard.actors.subscriber.effects import CarryResults, ResultsCarried
@@ -48,8 +49,9 @@ class Commands:
         known = {each.name: each for each in await self._site.members()}
         target = known.get(name) or known.get(name.partition(SEPARATOR)[0])
         if target is None or (target.name != name and target.report is None):
-            some = ", ".join(sorted(known)[:10]) or "none"
-            return f"site {self._relay} has no subscriber {name!r}; it has: {some}"
+            close = get_close_matches(name, known, n=1)
+            advice = f"did you mean {close[0]!r}?" if close else f"it has: {', '.join(sorted(known)[:10]) or 'none'}"
+            return f"site {self._relay} has no subscriber {name!r}; {advice}"
         there = await self._translated(command, source)
         if isinstance(there, str):
             return there

@@ -125,7 +125,7 @@ async def at_site(board: BoardContext, subscriber: str, timeout_s: float) -> AtS
     found = AtSite(subscriber, name, relay, status, board, log_id)
     place = board.settings.sites.get(site)
     if place is None:
-        return replace(found, why=f"set `to` in [relays.{site}]")
+        return replace(found, why=f"set `to` in [relays.{site}] (in a service: `sites`)")
     try:
         there = await asyncio.wait_for(_opened(board, site), min(timeout_s, OPEN_S))
         its_id = await there.log.identity(there.topics.package)

@@ -96,6 +96,7 @@ def test_what_changed_is_sent_as_one_package_of_puts_and_removals(tmp_path: Path
     (second,) = publish(tmp_path)
     assert (first.state, first.unchanged_files, first.whole) == ("accepted", 0, "")
     assert (second.offset, second.unchanged_files, second.unchanged_bytes, second.whole) == (2, 1, 3, "")
+    assert (first.removed, second.removed) == (0, 1)
     sent = [("KEEP", "/blog"), ("FILE", "/blog/b.txt"), ("FILE", "/blog/d.txt"), ("GONE", "/blog/old")]
     assert entries(tmp_path, 2) == sent
 

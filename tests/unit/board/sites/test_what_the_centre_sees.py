@@ -34,7 +34,8 @@ def test_without_the_sites_log_the_centre_sees_what_the_relay_says_and_what_is_n
 
         view = await it.blind.queue("berlin/edge-1")
         assert (view.items, view.size, view.complete) == ((), 2, False)
-        assert "set `to` in [relays.berlin], or run `callboard queue edge-1` on that log" in view.missing
+        advice = "set `to` in [relays.berlin] (in a service: `sites`), or run `callboard queue edge-1` on that log"
+        assert advice in view.missing
         assert "s ago" in view.missing
         assert (await it.blind.errors("berlin/edge-1")).size == 0
         for question in (it.blind.queue, it.blind.errors, it.blind.site_status):
