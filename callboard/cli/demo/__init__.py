@@ -72,10 +72,13 @@ def demo(
     folder.mkdir(parents=True, exist_ok=True)
     if any(folder.iterdir()):
         raise RequestRefused(f"{folder} is not empty; name another folder with --keep", code="exists")
+    temporary = Path(tempfile.mkdtemp(prefix="cb-"))  # for all its processes; a short path, for sockets
     try:
         place = BoardSettings(log, blobs, folder.resolve(), f"demo-{secrets.token_hex(4)}")
-        outcome = asyncio.run(_play(root.resolve(), place, edits, seed, runtime, console, console_port))
+        fleet = Fleet(place.base, place.base / "source", temporary)
+        outcome = asyncio.run(_play(root.resolve(), place, fleet, edits, seed, runtime, console, console_port))
     finally:
+        shutil.rmtree(temporary, ignore_errors=True)
         if keep is None:
             shutil.rmtree(folder, ignore_errors=True)
     for difference in outcome.differences[:DIFFERENCES_SHOWN]:
@@ -88,14 +91,20 @@ def demo(
 
 
 async def _play(
-    root: Path, place: BoardSettings, edits: int, seed: int, runtime: str, console: "Console", port: int | None
+    root: Path,
+    place: BoardSettings,
+    fleet: Fleet,
+    edits: int,
+    seed: int,
+    runtime: str,
+    console: "Console",
+    port: int | None,
 ) -> Outcome:
     folder = place.base
     console.print(f"copying {root} to {folder}")
     source = folder / "source"
     await asyncio.to_thread(copy_source, root, source)
     (folder / "callboard.toml").write_text(_configuration(place, runtime))
-    fleet = Fleet(folder, source)
     progress = Progress()
     async with (
         Callboard(place.log, blobs=place.blobs, base=folder, prefix=place.prefix) as board,

@@ -16,11 +16,21 @@ STOP_S = 40.0
 class Child:
     """A ``callboard`` process. Its log, one JSON object per line, gives the pids of its actors."""
 
-    def __init__(self, name: str, arguments: list[str], log: Path, *, nice: int = 0, talks: bool = False) -> None:
+    def __init__(
+        self,
+        name: str,
+        arguments: list[str],
+        log: Path,
+        *,
+        nice: int = 0,
+        talks: bool = False,
+        temporary: Path | None = None,
+    ) -> None:
         self.name = name
         self._arguments = arguments
         self._log_path = log
         self._nice = nice
+        self._environment = os.environ | ({"TMPDIR": str(temporary)} if temporary else {})
         self._talks = talks
         self._read = 0
         self._pids: dict[str, tuple[int, int]] = {}  # role -> (incarnation, pid)
@@ -39,6 +49,7 @@ class Child:
                 stdin=pipe,
                 stdout=pipe,
                 stderr=log,
+                env=self._environment,
                 start_new_session=True,
                 preexec_fn=_end_with_the_demo,  # noqa: PLW1509 - takes no lock: one system call
             )

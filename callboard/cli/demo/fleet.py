@@ -17,10 +17,13 @@ POLL_S = 0.1
 
 
 class Fleet:
-    """Starts the publisher and the subscribers, each in its own process, with a process for each actor."""
+    """Starts the publisher and the subscribers, each in its own process, with a process for each actor.
 
-    def __init__(self, folder: Path, source: Path) -> None:
-        self._folder = folder
+    ``temporary`` is for what they keep while they run: a process that is killed leaves it.
+    """
+
+    def __init__(self, folder: Path, source: Path, temporary: Path) -> None:
+        self._folder, self._temporary = folder, temporary
         self._source = source
         self.subscribers: dict[str, Child] = {}
         self._standbys: dict[str, Child] = {}
@@ -29,7 +32,8 @@ class Fleet:
 
     def _child(self, name: str, arguments: list[str], *, nice: int = 0, talks: bool = False) -> Child:
         command = [*arguments, "--config", str(self._folder / "callboard.toml")]
-        return Child(name, command, self._folder / f"{name}.log", nice=nice, talks=talks)
+        log = self._folder / f"{name}.log"
+        return Child(name, command, log, nice=nice, talks=talks, temporary=self._temporary)
 
     def add(self, name: str, *, sqlite: bool, nice: int) -> Child:
         """Start one more subscriber."""
