@@ -1,6 +1,9 @@
 """Sends no more than what changed, and nothing if the log has that already."""
 
+import asyncio
+import stat
 from dataclasses import replace
+from pathlib import Path
 from typing import Protocol
 
 from callboard.board.changed.changed import Changed, changed, overtaken
@@ -24,7 +27,11 @@ class Send(Protocol):
 async def only_changed(
     board: BoardContext, publisher: str, request: DistributeRequest, old_reader: str, send: Send
 ) -> Package:
-    """Send what differs from the log; see ``changed`` for the arguments."""
+    """Send what differs from the log; see ``changed`` for the arguments. If only files are named, all are sent: to
+    compare a few costs more than to send them.
+    """
+    if not await asyncio.to_thread(_names_a_folder, request):
+        return await send(request)
     found = await changed(board, publisher, request, old_reader)
     if found.shipped >= 0:
         return await _shipped_before(board, request, found.shipped)
@@ -40,6 +47,17 @@ async def only_changed(
         again = replace(request, request_id=board.new_id())  # not a retry of the first, which is on the log
         return replace(await send(again), whole=OVERTAKEN)
     return _with_rest(found, package)
+
+
+def _names_a_folder(request: DistributeRequest) -> bool:
+    folder = Path(request.source)
+    for path in request.paths:
+        try:
+            if stat.S_ISDIR((folder / path.removeprefix(request.at).lstrip("/")).lstat().st_mode):
+                return True
+        except (OSError, ValueError):  # it is refused when it is packed
+            continue
+    return False
 
 
 def _with_rest(found: Changed, package: Package) -> Package:

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from tempfile import NamedTemporaryFile
-from typing import BinaryIO
+from typing import IO, BinaryIO
 
 import zstandard
 
@@ -33,10 +33,11 @@ WINDOW_MAX = 8 << 20
 """Memory for unpacking, in bytes; the level used needs a quarter."""
 
 
-def compress(body: Iterable[bytes], size: int, target: BinaryIO) -> bool:
+def compress(body: Iterable[bytes], size: int, target: IO[bytes]) -> bool:
     """Write the frame; False if it is not worth it, or unpacks to more than a reader accepts."""
     packing = zstandard.ZstdCompressor().compressobj(size=size)
-    target.writelines(packing.compress(chunk) for chunk in body)
+    for chunk in body:
+        target.write(packing.compress(chunk))
     target.write(packing.flush())
     return size / EXPANSION_MAX <= target.tell() <= size * WORTH
 

@@ -1,14 +1,13 @@
-"""Writes a package: reads the source once into unnamed files, then streams the package from them."""
+"""Writes a package: reads the source once into memory or unnamed files, then streams the package from there."""
 
 import hashlib
-import os
 from collections.abc import Callable, Iterable, Iterator, Set
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
-from tempfile import TemporaryFile
+from tempfile import SpooledTemporaryFile
 from types import TracebackType
-from typing import BinaryIO, Self
+from typing import IO, Self
 
 from callboard.backends.blob_store import CHUNK_BYTES
 from callboard.backends.repository import Entry, EntryKind, Source
@@ -19,6 +18,10 @@ from callboard.errors import RepositoryUnavailable, RequestRefused
 
 BLOB_THRESHOLD = 64 << 10
 """A larger file, in bytes, goes to the blob store and is only referenced: while unchanged, it travels once."""
+
+IN_MEMORY_MAX = 256 << 10
+"""Bytes of the manifest, and of the contents, that are kept in memory: making a file takes longer than a small package.
+"""
 
 BLOBS_MAX = 8192
 """The most blobs of one package: their digests must fit into its record. Further files travel inline."""
@@ -50,7 +53,7 @@ class Draft:
     digest: str
     large: tuple[LargeFile, ...]
     header: bytes
-    spooled: tuple[BinaryIO, ...]
+    spooled: tuple[IO[bytes], ...]
 
     def stream(self) -> Iterator[bytes]:
         """The bytes of the package; may be called repeatedly. Blocking."""
@@ -87,8 +90,8 @@ def draft(
         source: where the content is.
         paths: what to ship: each path itself, without its children.
         deep_paths: the paths among them to ship with everything below.
-        spool: a folder with room for the package; it gets only unnamed files, which the system removes
-            even if the process dies.
+        spool: a folder with room for the package; it gets only unnamed files, of larger packages, which the system
+            removes even if the process dies.
         blob_threshold: files above this many bytes go to the blob store.
         max_bytes: limit of the files' total size; reading stops before the file that would exceed it.
         gone: the deep paths that are not read but removed; this needs version 2 of the format.
@@ -101,8 +104,7 @@ def draft(
     layout = Layout(paths, deep_paths)
     try:
         with ExitStack() as files:
-            manifest = files.enter_context(TemporaryFile(dir=spool))
-            contents = files.enter_context(TemporaryFile(dir=spool))
+            manifest, contents = files.enter_context(_spooled(spool)), files.enter_context(_spooled(spool))
             writer = _Writer(layout, manifest, contents, blob_threshold)
             size = 0
             for entry, form in _requested(source, layout, gone):
@@ -110,12 +112,16 @@ def draft(
                 writer.write(entry, form, read=max_bytes is None or size <= max_bytes)
             if max_bytes is not None and size > max_bytes:
                 raise _too_large(size, max_bytes)
-            packed = files.enter_context(TemporaryFile(dir=spool)) if packing else None
+            packed = files.enter_context(_spooled(spool)) if packing else None
             drafted = writer.finish(2 if gone else 1, packed)
             files.pop_all()  # the draft owns them now
             return drafted
     except OSError as error:
         raise RepositoryUnavailable(f"cannot spool a package in {spool}: {error}; make room there") from error
+
+
+def _spooled(spool: Path) -> IO[bytes]:
+    return SpooledTemporaryFile(max_size=IN_MEMORY_MAX, dir=str(spool))
 
 
 def _too_large(size: int, max_bytes: int) -> RequestRefused:
@@ -150,7 +156,7 @@ def _requested(source: Source, layout: Layout, gone: Set[str]) -> Iterator[tuple
 class _Writer:
     """Spools manifest and contents separately; the package has one after the other."""
 
-    def __init__(self, layout: Layout, manifest: BinaryIO, contents: BinaryIO, blob_threshold: int) -> None:
+    def __init__(self, layout: Layout, manifest: IO[bytes], contents: IO[bytes], blob_threshold: int) -> None:
         self._layout = layout
         self._manifest = manifest
         self._contents = contents
@@ -190,11 +196,11 @@ class _Writer:
             self._large.setdefault(digest, LargeFile(entry.path, digest, size, entry.open))
         return Form.BLOB if apart else Form.FILE, digest
 
-    def finish(self, version: int, packed: BinaryIO | None) -> Draft:
+    def finish(self, version: int, packed: IO[bytes] | None) -> Draft:
         """The draft, compressed into ``packed`` if that is given and worth it."""
         layout = self._layout
         layout.finish()
-        spooled: tuple[BinaryIO, ...] = self._manifest, self._contents
+        spooled: tuple[IO[bytes], ...] = self._manifest, self._contents
         header = Header(self._manifest.tell(), self._contents.tell(), len(layout.roots), layout.entries, version)
         unpacked = header.size + header.body_bytes
         for file in spooled:
@@ -228,10 +234,15 @@ def _chunks(entry: Entry) -> Iterator[bytes]:
         raise RequestRefused(f"file {entry.path!r} cannot be read: {error}; repair it", code="inaccessible") from error
 
 
-def _stream(header: bytes, *files: BinaryIO) -> Iterator[bytes]:
+def _stream(header: bytes, *files: IO[bytes]) -> Iterator[bytes]:
     yield header
     for file in files:
         position = 0
-        while chunk := os.pread(file.fileno(), CHUNK_BYTES, position):
+        while chunk := _read_at(file, position):
             position += len(chunk)
             yield chunk
+
+
+def _read_at(file: IO[bytes], position: int) -> bytes:
+    file.seek(position)
+    return file.read(CHUNK_BYTES)

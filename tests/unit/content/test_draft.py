@@ -130,7 +130,8 @@ def test_a_file_that_cannot_be_read_is_refused(spool):
         draft(Odd(replace(file("/f", 3), open=broken)), ["/f"], [], spool)
 
 
-def test_an_unwritable_spool_is_an_error_that_can_be_repaired(sample, tmp_path):
+def test_an_unwritable_spool_is_an_error_that_can_be_repaired(sample, tmp_path, monkeypatch):
+    monkeypatch.setattr("callboard.content.package_format.draft.IN_MEMORY_MAX", 1)
     with pytest.raises(RepositoryUnavailable, match="make room"):
         draft(sample(), ["/top"], [], tmp_path / "nowhere")
 

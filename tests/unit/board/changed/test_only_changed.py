@@ -110,6 +110,14 @@ def test_nothing_is_appended_if_nothing_differs(tmp_path: Path, site: Path) -> N
     assert publish(tmp_path)[0].offset == 2
 
 
+@pytest.mark.parametrize("at", ["/", "/there"])
+def test_files_that_are_named_are_sent_without_a_comparison(tmp_path: Path, site: Path, at: str) -> None:
+    _, again = publish(tmp_path, {"at": at}, {"at": at, "paths": ["/a.txt", "/blog/b.txt"]})
+    assert (again.state, again.offset, again.whole, again.unchanged_files) == ("accepted", 2, "", 0)
+    files = [path for form, path in entries(tmp_path, 2) if form == "FILE"]
+    assert [path.removeprefix("/there") for path in files] == ["/a.txt", "/blog/b.txt"]
+
+
 def test_all_is_sent_on_request_for_named_recipients_and_for_single_entries(tmp_path: Path, site: Path) -> None:
     calls: list[dict[str, Any]] = [
         {}, {"full": True}, {"recipients": ["edge-1"], "expect": True}, {"deep": False, "paths": ["/a.txt"]},
