@@ -121,6 +121,9 @@ class RecordHeaders:
         )
 
 
+SHARED_BYTES_MAX = 32 << 10
+"""Packages with up to this many bytes, the newest 64, are decoded once for all subscribers of a process."""
+
 _NAMES = dict.fromkeys(field.name for field in fields(RecordHeaders))
 
 
@@ -268,6 +271,18 @@ def _encode(event: Event) -> bytes:
 
 
 def _decode(cls: type[E], payload: bytes) -> E:
+    if cls is PackageMessage and len(payload) <= SHARED_BYTES_MAX:
+        return _small_package(payload)  # type: ignore[return-value]
+    return _decode_any(cls, payload)
+
+
+@lru_cache(maxsize=64)
+def _small_package(payload: bytes) -> PackageMessage:
+    """A package that all subscribers of this process import at about the same time."""
+    return _decode_any(PackageMessage, payload)
+
+
+def _decode_any(cls: type[E], payload: bytes) -> E:
     if issubclass(cls, PackageDistributedMessage):
         return json_codec.decode_json(payload)  # type: ignore[return-value]
     event = bounded(codec.decode(cls, payload))

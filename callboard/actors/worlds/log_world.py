@@ -29,6 +29,7 @@ class LogWorld:
         owned: bool = False,
     ) -> None:
         self._log, self._topics, self._effects, self._owned = log, topics, effects or {}, owned
+        self._read_up_to: dict[str, tuple[str, int]] = {}  # by topic, of the last read that found records: log and end
 
     async def perform(self, effect: Perform) -> Any:
         """The result that the effect's description promises."""
@@ -70,14 +71,19 @@ class LogWorld:
 
     async def _read(self, effect: ReadLog) -> LogRead:
         topic, start = effect.topic, effect.start
-        identity = await self._log.identity(topic)
+        identity, wait_s = await self._log.identity(topic), effect.wait_s
+        if wait_s > 0 and self._read_up_to.get(topic) == (identity, start):  # then a read is likely to find nothing
+            await self._log.wait(topic, start, wait_s)
+            wait_s = 0.0
         records = await self._log.read(topic, start, effect.max_records, effect.max_bytes)
-        if not records and effect.wait_s > 0 and await self._log.wait(topic, start, effect.wait_s):
+        if not records and wait_s > 0 and await self._log.wait(topic, start, wait_s):
             records = await self._log.read(topic, start, effect.max_records, effect.max_bytes)
         if records:
+            self._read_up_to[topic] = identity, records[-1].offset + 1
             return LogRead(identity, tuple(records), records[-1].offset + 1)
         # No record, yet the end may lie further on, behind a gap. Ask for the end before the last read, or a
         # record appended between the two would be skipped.
         end = (await self._log.bounds(topic)).end
-        records = await self._log.read(topic, start, effect.max_records, effect.max_bytes)
+        if end > start:
+            records = await self._log.read(topic, start, effect.max_records, effect.max_bytes)
         return LogRead(identity, tuple(records), records[-1].offset + 1 if records else max(start, end))

@@ -28,11 +28,11 @@ class Appended(WakeUp):
             self._wake()
 
     def read_nothing(self, start: int, news: int) -> None:
-        """Remember that a read from ``start``, which began when there was this much ``news``, found no record."""
+        """Remember that a read that began when there was this much ``news`` found no record from ``start`` on."""
         self._end = start, news
 
     def is_end(self, start: int) -> bool:
-        """Whether a read from there found no record, and nothing was heard since it began."""
+        """Whether a read found no record from there on, and nothing was heard since it began."""
         return self._end == (start, self.news)
 
     def has(self, start: int) -> bool:

@@ -14,8 +14,8 @@ from typing import IO, BinaryIO
 import zstandard
 
 from callboard.backends.blob_store import CHUNK_BYTES
-from callboard.content.package_format.manifest import Header
-from callboard.errors import BlobMissing, BlobUnavailable, PackageCorrupt, PackageError, SchemaTooNew
+from callboard.content.package_format.manifest import COMPRESSED, Header
+from callboard.errors import BlobMissing, BlobUnavailable, PackageCorrupt
 
 Content = Path | bytes
 """The bytes of a package: a file, or in memory."""
@@ -75,11 +75,12 @@ def manifest_of(content: Content) -> Iterator[tuple[Header, BinaryIO]]:
 
 def unpacked_bytes(content: bytes) -> int:
     """How many bytes a package in a record, if it is there, has once it is unpacked; its size now, if not known."""
+    if not content.startswith(COMPRESSED):
+        return len(content)
     try:
-        header = Header.read(io.BytesIO(content))
-    except (PackageError, SchemaTooNew):
+        return Header.read(io.BytesIO(content)).body_bytes
+    except PackageCorrupt:
         return len(content)  # its importer reports what is wrong with it
-    return header.body_bytes if header.compressed else len(content)
 
 
 def opened(content: Content) -> BinaryIO:

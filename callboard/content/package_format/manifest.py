@@ -101,6 +101,10 @@ class ManifestEntry:
         return cls(known, path, mode, size, digest.hex() if has_content else "", target)
 
 
+COMPRESSED = _START.pack(MAGIC, 2) + _COMPRESSED.pack(1)
+"""The first bytes of a package of version 2 that is compressed."""
+
+
 class Header(NamedTuple):
     """The header of a package: what the rest must contain."""
 

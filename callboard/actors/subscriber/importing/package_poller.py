@@ -27,14 +27,8 @@ from callboard.messages.distribution.mailbox import Obstacle, PackagesRead, Pack
 WAIT_S = 10.0
 """How long one read waits at the end of the log; the next one follows at once."""
 
-FEW = 8
-"""Records of a read at the end of the log; one that finds more is catching up, and never rests."""
-REST_MAX_S = 0.1
-REST_MIN_S = 0.005
-REST_OF_DELAY = 10.0
-"""After a read of few, the next one rests this many times as long as the importer took to ask for more. That takes long
-only if the actors of this process wait for a processor, and then a few packages imported at once leave more for all.
-"""
+SOON_S = 0.5
+"""How long the first one waits there. A gap at the end, such as a package that was trimmed, is noticed that late."""
 
 
 class PackagePoller:
@@ -43,8 +37,7 @@ class PackagePoller:
     Receives: PackagesWanted (importer).
     Sends: PackagesRead, PackagesUnavailable (importer).
     Stores: nothing.
-    Timers: "again", the back-off after a failed read, 0.1 to 5 s; "rested", between reads on a busy machine, 0.1 s at
-        most.
+    Timers: "again", the back-off after a failed read, 0.1 to 5 s.
     Gives up: never; a position that the log does not have is reported and waits for a new request.
     """
 
@@ -56,18 +49,15 @@ class PackagePoller:
         self._reading: ReadLog | None = None
         self._idle = False  # the last read found nothing, so the next one waits for more
         self._failures = 0
-        self._found_few = -1, 0.0  # where a read of few ended, and when
 
     def receive(self, message: Input, origin: Origin, now: Moment) -> Iterable[Effect]:
         """Handle one input."""
         match message:
             case PackagesWanted():
                 self._wish, self._idle, self._wishes = message, False, self._wishes + 1
-                rest_s = self._rest_s(message, now)
-                yield from [After("rested", rest_s)] if rest_s else self._read()
+                yield from self._read()
             case Done(effect=ReadLog() as effect, result=read) if effect == self._reading:
                 self._reading = None
-                self._found_few = (read.next if 0 < len(read.records) <= FEW else -1), now.mono_s
                 yield from self._found(read)
             case Failed(effect=ReadLog() as effect, error=error) if effect == self._reading:
                 self._reading = None
@@ -82,16 +72,10 @@ class PackagePoller:
             case _:
                 pass
 
-    def _rest_s(self, wish: PackagesWanted, now: Moment) -> float:
-        """How long to wait before the next read, 0 for not at all."""
-        end, since_s = self._found_few
-        rest_s = REST_OF_DELAY * (now.mono_s - since_s) if wish.start == end else 0.0
-        return min(rest_s, REST_MAX_S) if rest_s >= REST_MIN_S else 0.0
-
     def _read(self) -> Iterator[Effect]:
         if self._wish is not None:
             wish, owner = self._wish, f"wish {self._wishes}"
-            wait_s = WAIT_S if self._idle else 0.0
+            wait_s = 0.0 if self._failures else WAIT_S if self._idle else SOON_S
             self._reading = ReadLog(self._topic, wish.start, wish.max_records, wish.max_bytes, wait_s, owner=owner)
             yield self._reading
 

@@ -82,9 +82,9 @@ class SqliteLog(ProcessLog):
         """See ``Log``."""
         held = await self._topic(topic)
         news = held.appended.news
-        records = await self._run(held.reader.read, start, max_records, max_bytes)
-        if not records:
-            held.appended.read_nothing(start, news)
+        records, is_end = await self._run(held.reader.read, start, max_records, max_bytes)
+        if is_end:
+            held.appended.read_nothing(records[-1].offset + 1 if records else start, news)
         return records
 
     async def wait(self, topic: str, start: int, timeout_s: float) -> bool:

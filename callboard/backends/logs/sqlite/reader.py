@@ -47,14 +47,15 @@ class Reader:
         self.opened = inodes(files)
         """The files that all connections must have."""
 
-    def read(self, start: int, max_records: int, max_bytes: int) -> list[Record]:
-        """See ``Log.read``."""
-        found, size = list[tuple[int, int, bytes, bytes]](), 0
+    def read(self, start: int, max_records: int, max_bytes: int) -> tuple[list[Record], bool]:
+        """See ``Log.read``; and whether there was no further record."""
+        found, size, is_end = list[tuple[int, int, bytes, bytes]](), 0, True
         with self._look() as db:
             rows = db.execute(_READ, (start, max_records))
             for row in rows:
                 size += len(row[2]) + len(row[3])
                 if size > max_bytes and found:
+                    is_end = False
                     break
                 found.append(row)
             rows.close()
@@ -63,7 +64,7 @@ class Reader:
                 first, end = self._bounds(db)
                 if not first <= start <= end:
                     raise OffsetOutOfRange(self._files.topic, start, first, end)
-        return records_of(found)
+        return records_of(found), is_end and len(found) < max_records
 
     def holds(self, start: int) -> bool:
         """Whether there is a record with an offset of at least ``start``."""

@@ -24,7 +24,7 @@ def wish(start: int) -> PackagesWanted:
 def test_it_reads_the_requested_packages_only() -> None:
     it = poller()
     records = (package(10), package(12))
-    assert it.done(ReadLog, LogRead(LOG, records, 13)) == ReadLog(TOPICS.package, 10, 5, 1000, 0.0, owner="wish 1")
+    assert it.done(ReadLog, LogRead(LOG, records, 13)) == ReadLog(TOPICS.package, 10, 5, 1000, 0.5, owner="wish 1")
     assert it.sent(PackagesRead) == [PackagesRead(log_id=LOG, start=10, next=13, records=records)]
     assert not it.open
 
