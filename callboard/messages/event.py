@@ -51,15 +51,13 @@ _SEALED = (Event, IntEnum)
 
 
 def replaced(event: E, **changes: Any) -> E:
-    """A copy with these fields changed: like ``dataclasses.replace``, but ten times as fast, checking only new values.
+    """A copy with these fields changed: like ``dataclasses.replace``, but far faster, checking only new values.
 
     Raises ``TypeError`` for a mutable value and for an unknown field.
     """
     kind = type(event)
     setters = _SETTERS.get(kind) or _setters(kind)
-    copy = object.__new__(kind)
-    for set_field, value in zip(setters.values(), (_READERS.get(kind) or _reader(kind))(event)[1:], strict=True):
-        set_field(copy, value)
+    copy: E = (_COPIERS.get(kind) or _copier(kind))(event)
     for name, value in changes.items():
         if name not in setters or (type(value) not in _IMMUTABLE and not _is_immutable(value)):
             raise TypeError(f"{kind.__name__} cannot have {name}={value!r:.80}")
@@ -86,12 +84,24 @@ def unchecked(kind: type[E]) -> Callable[..., E]:
 _READERS: dict[type[Event], Callable[[Event], tuple[Any, ...]]] = {}
 """For each event class, the function that reads all its fields at once."""
 
+_COPIERS: dict[type[Event], Callable[[Any], Any]] = {}
+"""For each event class, the function that copies an event: written for it, as a loop takes three times as long."""
+
 _SETTERS: dict[type[Event], dict[str, Callable[[Any, Any], None]]] = {}
 """For each event class, by field, the function that sets it in a new event."""
 
 
 def _setters(kind: type[Event]) -> dict[str, Callable[[Any, Any], None]]:
     return _SETTERS.setdefault(kind, {field.name: getattr(kind, field.name).__set__ for field in fields(kind)})
+
+
+def _copier(kind: type[Event]) -> Callable[[Any], Any]:
+    setters = _setters(kind)
+    names: dict[str, Any] = {"_new": object.__new__, "_kind": kind}
+    names |= {f"set_{name}": set_field for name, set_field in setters.items()}
+    lines = ["def copied(_event):", "    _copy = _new(_kind)", *(f"    set_{it}(_copy, _event.{it})" for it in setters)]
+    exec("\n".join([*lines, "    return _copy"]), names)  # noqa: S102 - of the names of fields
+    return _COPIERS.setdefault(kind, names["copied"])
 
 
 def _reader(kind: type[Event]) -> Callable[[Event], tuple[Any, ...]]:
