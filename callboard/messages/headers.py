@@ -271,28 +271,16 @@ def _encode(event: Event) -> bytes:
 
 
 def _decode(cls: type[E], payload: bytes) -> E:
-    if cls is PackageMessage and len(payload) <= SHARED_BYTES_MAX:
-        return _small_package(payload)  # type: ignore[return-value]
-    return _decode_any(cls, payload)
-
-
-@lru_cache(maxsize=64)
-def _small_package(payload: bytes) -> PackageMessage:
-    """A package that all subscribers of this process import at about the same time."""
-    return _decode_any(PackageMessage, payload)
-
-
-def _decode_any(cls: type[E], payload: bytes) -> E:
     if issubclass(cls, PackageDistributedMessage):
         return json_codec.decode_json(payload)  # type: ignore[return-value]
-    event = bounded(codec.decode(cls, payload))
-    if isinstance(event, PackageMessage):
-        _check_claims(event)
-    return event
+    if cls is PackageMessage:
+        return (_shared_package if len(payload) <= SHARED_BYTES_MAX else _package)(payload)  # type: ignore[return-value]
+    return bounded(codec.decode(cls, payload))
 
 
-def _check_claims(package: PackageMessage) -> None:
-    """Reject impossible sizes: their sums would be reported as lag, and would not fit where they are kept."""
+def _package(payload: bytes) -> PackageMessage:
+    """The package. Rejects impossible sizes: their sums would be reported as lag, and not fit where they are kept."""
+    package = bounded(codec.decode(PackageMessage, payload))
     claims = (
         ("length", package.length, LENGTH_MAX),
         ("total_bytes", package.total_bytes, LENGTH_MAX),
@@ -304,3 +292,7 @@ def _check_claims(package: PackageMessage) -> None:
     for path in (*package.paths, *package.deep_paths):
         if path[:1] != "/" or len(path) > PATH_CHARS_MAX:
             raise Undecodable(f"{path!r:.80} is not a path: it is not absolute, or longer than {PATH_CHARS_MAX}")
+    return package
+
+
+_shared_package = lru_cache(maxsize=64)(_package)
