@@ -1,6 +1,6 @@
 """A publisher and 100 busy subscribers: the delay of a package, and the cost of a subscriber.
 
-Usage: ``python benchmarks/fleet.py [--quick] [--seconds 30] [--folder]``, 2 minutes; a full run has 60 seconds.
+Usage: ``python benchmarks/fleet.py [--quick] [--seconds 30] [--folder]``, 3 minutes; a full run has 60 seconds.
 Subscribers import into SQLite files, or into folders.
 
 The publisher and each half of the subscribers are embedded in a process; all use one SQLite log. Every subscriber is
@@ -45,7 +45,8 @@ SUBSCRIBERS, SMALLER = 100, (10, 50)
 """The size of the fleet, and those for the curve."""
 HALVES = 2
 """Processes with subscribers: as many as there are cores."""
-PER_S, BYTES = 20, 10_000
+PER_S, SLOWER, BYTES = 20, (2, 5, 10), 10_000
+"""Packages a second, and fewer for the curve."""
 SECONDS, SMALLER_S, REST_S = 30, 10, 3
 PAGES = 500
 GOAL_P99_MS = 250
@@ -314,6 +315,11 @@ def main() -> None:
             report.point(name, count, run.share(part), x_name="subscribers", y_name="ms from publish to imported")
         if count == SUBSCRIBERS:
             tell(report, run)
+    for per_s in () if given.quick else SLOWER:
+        with tempfile.TemporaryDirectory() as folder:
+            run = asyncio.run(measured(Path(folder), Load(SUBSCRIBERS, SMALLER_S, per_s, into_folders=given.folder)))
+        for part in (0.5, 0.99):
+            report.row(f"{SUBSCRIBERS} subscribers, {per_s}/s: {part:.0%} imported within", [run.share(part)], unit="ms")
     report.write()
 
 
