@@ -319,7 +319,8 @@ def main() -> None:
         with tempfile.TemporaryDirectory() as folder:
             run = asyncio.run(measured(Path(folder), Load(SUBSCRIBERS, SMALLER_S, per_s, into_folders=given.folder)))
         for part in (0.5, 0.99):
-            report.row(f"{SUBSCRIBERS} subscribers, {per_s}/s: {part:.0%} imported within", [run.share(part)], unit="ms")
+            what = f"{SUBSCRIBERS} subscribers, {per_s}/s: {part:.0%} imported within"
+            report.row(what, [run.share(part)], unit="ms")
     report.write()
 
 
