@@ -15,7 +15,8 @@ from callboard.messages.distribution.topic_messages import PackageMessage
 from callboard.messages.headers import HEADER_CHARS_MAX, SEPARATOR, RecordHeaders, told_in
 from callboard.messages.record import NewRecord, Record
 
-STEP = re.compile(r"([^@ ]{1,200})@([0-9]{1,19})")
+STEP = re.compile(r"([!-?A-~]{1,200})@([0-9]{1,19})")
+"""The identity of a log, in printable ASCII without an @, and an offset."""
 
 OFFSET_MAX = 2**63 - 1
 """No log has more; a larger one cannot be stored."""
@@ -106,4 +107,5 @@ def at_site(recipients: Iterable[str], relay: str) -> tuple[str, ...]:
 
 
 def _path(record: Record, log_id: str) -> str:
-    return " ".join(filter(None, (record.header("path"), f"{log_id}@{record.offset}")))
+    before = record.header("path")
+    return " ".join(filter(None, (before if parsed(before) else "", f"{log_id}@{record.offset}")))

@@ -164,22 +164,24 @@ async def _found(
 
 def _gathered(found: Differences, paths: list[str]) -> Changed:
     """The differences; if there are too many paths, the deepest are replaced by the folders that they are in."""
-    changes, deep = {*found.put, *found.gone}, set[str]()
+    below = frozenset(found.gone)
+    removed = {path for path in found.gone if not _is_below(path, below)}
+    changes, deep = {*found.put, *removed}, set[str]()
     while len(changes) + len(deep) > PATHS_MAX:
         depth = max(map(_depth, (*changes, *deep)))
         lowest = {path for path in (*changes, *deep) if _depth(path) == depth}
         folders = {parent_of(path) for path in lowest}
         if not all(any(within(folder, path) for path in paths) for folder in folders):
-            return Changed(whole=f"{len(found.put) + len(found.gone)} paths differ")
+            return Changed(whole=f"{len(found.put) + len(removed)} paths differ")
         changes, deep = changes - lowest, (deep - lowest) | folders
     changes = {path for path in changes if with_parents([path]).isdisjoint(deep)}
-    gone = changes.intersection(found.gone)
+    gone = changes & removed
     deep = {path for path in deep if not _is_below(path, deep)}
     return Changed(
         paths=tuple(sorted(changes | deep)),
         deep=tuple(sorted(gone | deep)),
         gone=tuple(sorted(gone)),
-        removed=len(found.gone),
+        removed=len(removed),
         same_files=found.same_files,
         same_bytes=found.same_bytes,
     )

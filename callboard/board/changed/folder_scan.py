@@ -71,6 +71,7 @@ class _Scan:
         self._disk, self._patterns, self._tree, self._found = disk, patterns, tree, found
         self._settled_ns = settled_ns
         self._holding: set[str] = set()  # folders with something to ship in them
+        self._emptied: set[str] = set()  # folders of which a subfolder has nothing to ship, perhaps not any more
 
     def entry(self, path: str) -> None:
         """Compare the entry at the path, and everything below it."""
@@ -101,16 +102,21 @@ class _Scan:
             ahead += [child for child in inside if self._patterns.leads(child)]
         for path, stamp, seen_or_same in reversed(folders):
             known = self._tree.folder(self._placed(path))
+            if path in self._emptied and seen_or_same is None:
+                seen_or_same = self._seen_in(path)  # noqa: PLW2901
             if seen_or_same is None:
                 self._found.same_files += known.files
                 self._found.same_bytes += known.size
                 self._found.entries += known.files
             else:
                 known.stamp = stamp if self._same(path, known, seen_or_same) else ""
-            if path != top and (self._patterns.admits(path) or path in self._holding or known.files):
-                self._holding.add(parent_of(path))
-                self._holding.add(path)
+            if path == top:
+                continue
+            if self._patterns.admits(path) or path in self._holding or known.files:
+                self._holding |= {parent_of(path), path}
                 self._found.entries += 1
+            elif seen_or_same is not None:
+                self._emptied.add(parent_of(path))
 
     def _same(self, path: str, known: KnownFolder, seen: list[Seen]) -> bool:
         """Find the differences in one folder; whether there are none, and its entries will be known by their times."""

@@ -102,11 +102,10 @@ class PublishedTree:
         if why := self._doubt(message, known=entries is not None):
             for path in self._inside(message.paths):
                 self.doubts[path] = f"offset {offset} {why}"
+                self.folder(parent_of(path))
             return
         for path in self._inside(message.paths if message.kind is Kind.DELETE else message.deep_paths):
-            self._remove(path)
-            self.whole = {at: by for at, by in self.whole.items() if not within(at, path)} | {path: offset}
-            self.doubts = {at: why for at, why in self.doubts.items() if not within(at, path)}
+            self._replace(path, offset)
         for entry in entries or ():
             if entry.form is not Form.GONE and within(entry.path, self.root):
                 self._put(entry)
@@ -133,8 +132,10 @@ class PublishedTree:
         return ""
 
     def folder(self, path: str) -> KnownFolder:
-        """The folder at this path, empty if the log has none."""
-        return self.folders.setdefault(path, KnownFolder())
+        """The folder at this path, empty if the log has none. All above it are there, too."""
+        if path not in self.folders:
+            self.folders |= {at: KnownFolder() for at in with_parents([path]) if at not in self.folders}
+        return self.folders[path]
 
     def row(self, path: str) -> Row | None:
         """The entry at this path."""
@@ -160,9 +161,19 @@ class PublishedTree:
             elif within(self.root, path):
                 yield self.root
 
+    def _replace(self, path: str, offset: int) -> None:
+        """All at and below the path is now what the package at this offset says, which is still to be added."""
+        if path in self.folders:  # else nothing below it is known: thousands of single files are quickly added
+            self.whole = {at: by for at, by in self.whole.items() if not within(at, path)}
+            self.doubts = {at: why for at, why in self.doubts.items() if not within(at, path)}
+        self._remove(path)
+        self.whole[path] = offset
+        self.doubts.pop(path, None)
+        self.folder(parent_of(path))
+
     def _remove(self, path: str) -> None:
         row, (parent, name) = self.row(path), place_of(path)
-        if row is None or row.form in FOLDERS:  # a file has nothing below it
+        if path in self.folders:
             self.folders = {at: each for at, each in self.folders.items() if not within(at, path)}
         if row is not None and parent in self.folders:
             self.folders[parent].rows.pop(name, None)

@@ -15,7 +15,7 @@ from typing import Any
 from callboard.board.changed.published_tree import KnownFolder, PublishedTree
 from callboard.version import __version__
 
-FORMAT = 2
+FORMAT = 3
 """Incremented with every change of what is kept or of what it means."""
 
 Identity = dict[str, Any]

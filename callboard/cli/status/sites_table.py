@@ -54,7 +54,7 @@ def site_tree(site: SiteStatus) -> "Group":
             for row in site.rows
         ),
     )
-    notes = [text(f"the site's log does not answer: {site.problem}", style="bold red")] if site.problem else []
+    notes = [text(f"the site could not be looked at: {site.problem}", style="bold red")] if site.problem else []
     notes += [text(site.missing, style="dim")] if site.missing else []
     return Group(head, *([rows] if site.rows else []), *notes)
 

@@ -16,7 +16,9 @@ SURVEY = "survey"
 SURVEY_S = 2.0
 """Between two surveys of the site, at least: what is seen of it from above is that much older."""
 SURVEY_REST = 20.0
-"""A survey takes at most one part in this of a core: a site of ten thousand is surveyed less often."""
+"""A survey takes one part in this of a core: a site of ten thousand is surveyed less often."""
+SURVEY_REST_MAX_S = 30.0
+"""But a server that was slow once is asked again."""
 CARRY = "carry"
 AGAIN_S = 1.0
 """Between attempts, while the site's log does not answer."""
@@ -60,7 +62,8 @@ class Site:
                     yield note("site.answered", site=self._settings.site)
                 if self.report is None or report != replaced(self.report, time_ns=report.time_ns):
                     self.report = report
-                yield After(SURVEY, max(SURVEY_S, SURVEY_REST * (now.mono_s - self._began_s)))
+                rest_s = SURVEY_REST * (now.mono_s - self._began_s)
+                yield After(SURVEY, min(max(SURVEY_S, rest_s), SURVEY_REST_MAX_S))
                 if report.offset != self._state.ledger.site_offset:
                     yield Change(lambda ledger: replace(ledger, site_offset=report.offset))
             case Failed(SurveySite(), error):

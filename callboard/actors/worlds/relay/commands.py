@@ -68,11 +68,10 @@ class Commands:
         offsets = Offsets(self._site.log, self._site.topics.package, self._relay, source)
         if command.clear is not None:
             behind = await offsets.at_site(command.clear.offset + 1)
-            end = (await self._site.log.bounds(offsets.topic)).end
-            last = (behind.record.offset if behind is not None else end) - 1
-            if last < 0:
-                return f"nothing up to offset {command.clear.offset} was relayed to site {self._relay}"
-            return replaced(command, clear=replace(command.clear, offset=last))
+            last = await offsets.last(behind.record.offset if behind is not None else None)
+            if last is None:
+                return f"nothing up to offset {command.clear.offset} that was relayed is on the log of {self._relay}"
+            return replaced(command, clear=replace(command.clear, offset=last.record.offset))
         about = command.skip or (command.retry if command.retry and command.retry.offset >= 0 else None)
         if about is None:
             return command

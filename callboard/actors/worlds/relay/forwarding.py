@@ -111,7 +111,7 @@ class Forwarding:
             raise RepositoryUnavailable(
                 f"offset {there.record.offset} of site {self._relay} was relayed from offset {there.origin}, and this "
                 "log has another record there, or none: it was set back to an older copy, or the package only claims "
-                "to be from it; restore this log, or start a relay of another name, which relays all that is on it"
+                "to be from it; restore this log, or start a relay of another name, which appends all of it once more"
             )
 
     @staticmethod

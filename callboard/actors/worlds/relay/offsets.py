@@ -35,7 +35,8 @@ class Offsets:
 
     async def first_since(self, start: int) -> Relayed | None:
         """The first one from this offset of the site's log on; it is likely to be there, so little is read at first."""
-        end, window = (await self.log.bounds(self.topic)).end, 1
+        (first, end), window = await self.log.bounds(self.topic), 1
+        start = max(start, first)  # one that is at a gap, or makes things up, may be far below
         while start < end:
             async for found in self.since(start, min(end, start + window)):
                 return found
@@ -46,10 +47,10 @@ class Offsets:
         """The one at this offset of the site's log; None if there is none."""
         return await anext(self.since(offset, offset + 1), None)
 
-    async def last(self) -> Relayed | None:
-        """The newest one."""
+    async def last(self, before: int | None = None) -> Relayed | None:
+        """The newest one, or the newest one before this offset of the site's log."""
         first, end = await self.log.bounds(self.topic)
-        async for record in backwards(self.log, self.topic, first, end):
+        async for record in backwards(self.log, self.topic, first, end if before is None else min(before, end)):
             if (found := self._relayed(record)) is not None:
                 return found
         return None

@@ -34,7 +34,7 @@ from callboard.messages.distribution.topic_messages import SiteReport
 from callboard.messages.topics import Topics
 from callboard.telemetry.spans import Span
 
-SURVEY_MAX_S = 60.0
+SURVEY_MAX_S = 20.0
 """Seconds for a survey of the site. One of ten thousand subscribers takes a few."""
 
 

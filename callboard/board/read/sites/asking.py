@@ -3,6 +3,7 @@
 All offsets in the answers are of this board's log, as commands need them; -1 stands for packages of other origin.
 """
 
+import asyncio
 import re
 import shlex
 from collections.abc import Awaitable, Callable, Iterable, Mapping
@@ -45,14 +46,16 @@ async def ask_at_site(question: Question, board: BoardContext, *args: Any, **opt
     bound = signature(question).bind(board, *args, **options)
     seen, told = ANSWERS[question.__name__]
     asked(subscriber=bound.arguments["subscriber"])
-    its = await at_site(board, bound.arguments["subscriber"], bound.arguments.get("timeout_s", ANSWER_S))
+    timeout_s = bound.arguments.get("timeout_s", ANSWER_S)
+    its = await at_site(board, bound.arguments["subscriber"], timeout_s)
     if its.board is None:
         return told(its)
     bound.arguments |= {"board": its.board, "subscriber": its.name}
     again = partial(ask_at_site, question) if SEPARATOR in its.name else question
     try:
         with its.naming_site():
-            return await seen(its, await again(*bound.args, **bound.kwargs))
+            async with asyncio.timeout(timeout_s):
+                return await seen(its, await again(*bound.args, **bound.kwargs))
     except AWAY as error:
         return told(its.away(error))
 
@@ -70,7 +73,8 @@ async def site_status(board: BoardContext, site: str, *, timeout_s: float = ANSW
     found = found or its.status
     if its.board is not None:
         try:
-            found = await _surveyed(its, its.board, found.behind)
+            async with asyncio.timeout(timeout_s):
+                found = await _surveyed(its, its.board, found.behind)
         except AWAY as error:
             its = its.away(error)
     if found.missing and its.why:

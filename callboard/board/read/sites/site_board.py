@@ -47,7 +47,7 @@ class AtSite:
 
     def away(self, error: Exception) -> "AtSite":
         """The same, now that the site's log does not answer."""
-        return replace(self, board=None, why=f"it does not answer ({error or 'in time'}); try again later")
+        return replace(self, board=None, why=f"it does not answer ({str(error) or 'in time'}); try again later")
 
     @property
     def told(self) -> SiteSubscriber | None:
@@ -128,7 +128,7 @@ async def at_site(board: BoardContext, subscriber: str, timeout_s: float) -> AtS
         return replace(found, why=f"set `to` in [relays.{site}] (in a service: `sites`)")
     try:
         there = await asyncio.wait_for(_opened(board, site), min(timeout_s, OPEN_S))
-        its_id = await there.log.identity(there.topics.package)
+        its_id = await asyncio.wait_for(there.log.identity(there.topics.package), min(timeout_s, OPEN_S))
     except AWAY as error:
         return found.away(error)
     if not status.log_id:

@@ -118,6 +118,19 @@ def test_files_that_are_named_are_sent_without_a_comparison(tmp_path: Path, site
     assert [path.removeprefix("/there") for path in files] == ["/a.txt", "/blog/b.txt"]
 
 
+def test_a_folder_that_has_nothing_to_ship_any_more_is_removed(
+    tmp_path: Path, site: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its own entry in the folder above is as before."""
+    settle(monkeypatch)
+    write(site, {"deep/er/x.html": "x", "deep/er/note.txt": "not shipped", "y.html": "y"})
+    publish(tmp_path, {}, {}, include=("*.html",))
+    (site / "deep/er/x.html").unlink()
+    gone, same = publish(tmp_path, {}, {}, include=("*.html",))
+    assert (gone.state, gone.removed, same.state) == ("accepted", 1, "unchanged")
+    assert ("GONE", "/deep") in entries(tmp_path, gone.offset)
+
+
 def test_all_is_sent_on_request_for_named_recipients_and_for_single_entries(tmp_path: Path, site: Path) -> None:
     calls: list[dict[str, Any]] = [
         {}, {"full": True}, {"recipients": ["edge-1"], "expect": True}, {"deep": False, "paths": ["/a.txt"]},

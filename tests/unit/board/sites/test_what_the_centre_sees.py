@@ -168,10 +168,28 @@ def test_a_relay_whose_site_does_not_answer_needs_an_operator_and_what_it_says_g
         await it.board.close()
         site = await it.told(lambda site: bool(site.problem))
         row = await it.row(lambda row: row.needs)
-        assert "does not answer, so what is said of it is" in row.troubles[-1].what
+        assert "could not be looked at, so what is said of it is" in row.troubles[-1].what
         assert site.subscribers == 2
         assert (await it.told(lambda now: now.age_s > site.age_s)).problem
         await it.board.__aenter__()
+
+    at_site(tmp_path, scenario)
+
+
+def test_a_log_of_a_site_that_hangs_is_not_waited_for(tmp_path):
+    async def scenario(it: Site) -> None:
+        await it.told(lambda site: site.subscribers == 2)
+        await it.centre.site_status("berlin")
+        there = await it.centre.context.sites["berlin"]
+        there.log.bounds = lambda _: asyncio.Event().wait()
+        late = "it does not answer (in time); try again later"
+        assert late in (await it.centre.site_status("berlin", timeout_s=0.5)).missing
+        with refused("at_site") as error:
+            await it.centre.queue("berlin/edge-1", timeout_s=0.5)
+        assert late in str(error.value)
+        there.log.identity = there.log.bounds
+        with refused("at_site"):
+            await it.centre.explain("berlin/edge-1", "/a", timeout_s=0.5)
 
     at_site(tmp_path, scenario)
 

@@ -114,9 +114,14 @@ def test_it_surveys_while_it_relays_and_says_what_is_new() -> None:
 
 def test_a_long_survey_is_followed_by_a_longer_rest() -> None:
     it = relay()
-    it.pass_time(3.0)
+    it.pass_time(1.0)
     surveyed(it, 7)
-    assert it.timers["survey"] - it.now.mono_s == pytest.approx(60.0)
+    assert it.timers["survey"] - it.now.mono_s == pytest.approx(20.0)
+    it.pass_time(20.0)
+    it.tick("survey")
+    it.pass_time(19.0)
+    surveyed(it, 8)
+    assert it.timers["survey"] - it.now.mono_s == pytest.approx(30.0)
 
 
 def test_results_are_carried_from_where_it_was_and_again_after_a_failure() -> None:

@@ -71,7 +71,6 @@ def test_a_command_is_addressed_as_at_the_site(tmp_path: Path) -> None:
         ({"retry": RetryCommand(offset=-1)}, {"retry": RetryCommand(offset=-1)}),
         ({"clear": ClearCommand(offset=2)}, {"clear": ClearCommand(offset=3)}),
         ({"clear": ClearCommand(offset=99)}, {"clear": ClearCommand(offset=4)}),
-        ({"clear": ClearCommand(offset=0)}, {"clear": ClearCommand(offset=1)}),
     ],
 )
 def test_its_offsets_become_those_of_the_site(
@@ -81,6 +80,16 @@ def test_its_offsets_become_those_of_the_site(
         await relay_three(it)
         found = await forwarded(it, command(**given))
         assert {kind: getattr(found, kind) for kind in there} == there
+
+    play(tmp_path, scene)
+
+
+def test_a_clear_leaves_what_was_published_at_the_site_since(tmp_path: Path) -> None:
+    async def scene(it: Relay) -> None:
+        await relay_three(it)
+        await it.site.log.append(TOPICS.package, [NewRecord(payload=b"of the site", headers=())])
+        found = await forwarded(it, command(clear=ClearCommand(offset=99)))
+        assert found.clear == ClearCommand(offset=4)
 
     play(tmp_path, scene)
 
@@ -102,6 +111,7 @@ def test_a_command_that_is_forwarded_again_is_there_once(tmp_path: Path) -> None
         (command(f"{NAME}/edge/deeper"), "has no subscriber 'edge/deeper'"),
         (command(skip=SkipCommand(offset=9)), "offset 9 was not relayed to site berlin"),
         (command(retry=RetryCommand(offset=0)), "offset 0 was not relayed to site berlin"),
+        (command(clear=ClearCommand(offset=0)), "nothing up to offset 0 that was relayed is on the log of berlin"),
     ],
 )
 def test_what_cannot_be_carried_out_there_is_refused_by_the_relay(

@@ -24,7 +24,7 @@ from callboard.messages import codec
 from callboard.messages.distribution.ledger import Ledger
 from callboard.messages.distribution.topic_messages import PackageMessage, SiteReport, StateCount
 from callboard.messages.headers import open_record
-from callboard.messages.record import NewRecord
+from callboard.messages.record import NewRecord, Record
 from callboard.messages.relayed import relayed
 from tests.unit.actors.worlds.relay.site import ALL, NAME, TOPICS, Relay, play
 
@@ -106,6 +106,20 @@ def test_a_package_that_was_at_the_site_before_closes_no_loop(tmp_path: Path) ->
         known = await it.world.perform(await it.import_(records, ledger))
         assert await it.there() == [("a", 1), ("b", 3)]
         assert known.site_relayed == 3
+
+    play(tmp_path, scene)
+
+
+@pytest.mark.parametrize("path", ["garbage", "a\tb@3", "@7"])
+def test_a_header_that_makes_no_sense_at_the_centre_is_left_out_and_holds_nothing_up(tmp_path: Path, path: str) -> None:
+    async def scene(it: Relay) -> None:
+        (own,) = await it.publish("a")
+        odd = NewRecord(payload=own.payload, headers=(*own.headers, ("path", path)))
+        await it.source.append(TOPICS.package, [odd])
+        await it.open()
+        known = await it.world.perform(await it.import_(await it.source.read(TOPICS.package, 1), await it.ledger()))
+        await it.world.perform(await it.import_(await it.publish("b"), known))
+        assert await it.there() == [("a", 1), ("a", 2), ("b", 3)]
 
     play(tmp_path, scene)
 
@@ -315,5 +329,24 @@ def test_a_survey_is_of_the_sites_subscribers_by_the_offsets_of_the_source(tmp_p
         report: SiteReport = await it.world.perform(SurveySite(ledger))
         assert (report.relayed, report.offset, report.subscribers) == (2, 1, 3)
         assert {each.name: each.offset for each in report.worst} == {"slow": 1, "gone": 0}
+
+    play(tmp_path, scene)
+
+
+def test_a_subscriber_far_below_the_sites_log_takes_no_longer_to_survey(tmp_path: Path) -> None:
+    """One at a gap, or one that makes its offset up."""
+
+    async def scene(it: Relay) -> None:
+        ledger, reads = replace(await relay_two(it), offset=2), list[int]()
+        read = it.site.log.read
+
+        async def counted(topic: str, start: int, *limits: int) -> list[Record]:
+            reads.append(start)
+            return await read(topic, start, *limits)
+
+        it.site.log.read = counted  # type: ignore[method-assign]
+        it.site.known = [SiteMember(name="low", instance="l", state="gap", counts=True, offset=-(10**18))]
+        assert (await it.world.perform(SurveySite(ledger))).offset == 0
+        assert len(reads) < 10
 
     play(tmp_path, scene)
