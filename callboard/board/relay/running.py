@@ -62,5 +62,6 @@ def _world(
         site=site,
         clock=SystemClock(),
         new_id=new_id,
+        everything=settings.start == "earliest" and not (settings.follows or settings.include or settings.exclude),
         owned=owned,
     )

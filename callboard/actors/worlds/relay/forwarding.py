@@ -7,7 +7,7 @@ from dataclasses import replace
 from callboard.actors.worlds.relay.offsets import Offsets
 from callboard.actors.worlds.relay.site_board import SiteBoard
 from callboard.backends.log import Log
-from callboard.errors import LogError, PackageRefused, RecordTooLarge, RepositoryUnavailable
+from callboard.errors import ConfigError, LogError, PackageRefused, RecordTooLarge, RepositoryUnavailable
 from callboard.messages.distribution.ledger import Ledger
 from callboard.messages.distribution.topic_messages import PackageMessage
 from callboard.messages.record import Record
@@ -25,8 +25,8 @@ class Forwarding:
     another host had its name meanwhile. Where logs know keys, they also refuse what a suspended process appends late.
     """
 
-    def __init__(self, relay: str, site: SiteBoard) -> None:
-        self._relay, self._site = relay, site
+    def __init__(self, relay: str, site: SiteBoard, *, everything: bool = False) -> None:
+        self._relay, self._site, self._everything = relay, site, everything
         self._topic = site.topics.package
         self._searched = "", -1  # of this source and up to here, what others appended is not searched again
 
@@ -34,12 +34,19 @@ class Forwarding:
         """The ledger to begin with, which is of the package log ``source``. Without one, a relay goes on after the last
         package of its name at the site.
 
-        Raises ``RepositoryUnavailable`` if the site's log is not the one of the ledger, or lost what was relayed.
+        Raises ``RepositoryUnavailable`` if the site's log is not the one of the ledger, or lost what was relayed, and
+        ``ConfigError`` if another relay has put there what this one would.
         """
         async with self._site_log():
             log_id = await self._site.log.identity(self._topic)
             if ledger is None or not ledger.site_log_id:
                 last = await self._offsets(source).last()
+                if last is None and self._everything and (other := await self._offsets(source).other()):
+                    raise ConfigError(
+                        f"relay {self._relay!r} is new at this site, and {other!r} has appended packages of the same "
+                        f"log there: all would be there twice; start it as {other!r}, say with --start OFFSET where "
+                        "to begin, or with --follow which packages to take"
+                    )
                 if ledger is None and last is not None:
                     ledger = Ledger(
                         instance=new_id(), subscriber=self._relay, log_id=source, positioned=True, offset=last.origin
@@ -111,7 +118,8 @@ class Forwarding:
             raise RepositoryUnavailable(
                 f"offset {there.record.offset} of site {self._relay} was relayed from offset {there.origin}, and this "
                 "log has another record there, or none: it was set back to an older copy, or the package only claims "
-                "to be from it; restore this log, or start a relay of another name, which appends all of it once more"
+                "to be from it; restore this log, or start a relay of another name with --start OFFSET, which appends "
+                "all from there once more"
             )
 
     @staticmethod

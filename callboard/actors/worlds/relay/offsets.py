@@ -55,6 +55,15 @@ class Offsets:
                 return found
         return None
 
+    async def other(self) -> str:
+        """Another relay that appended packages of the source; empty if there is none."""
+        first, end = await self.log.bounds(self.topic)
+        async for record in backwards(self.log, self.topic, first, end):
+            came = origin_of(record)
+            if came is not None and came.relay != self.relay and came.last[0] == self.source:
+                return came.relay
+        return ""
+
     async def at_site(self, origin: int) -> Relayed | None:
         """The first one whose offset on the source is at least this."""
         low, high = await self.log.bounds(self.topic)

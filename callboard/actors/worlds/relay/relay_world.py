@@ -51,6 +51,7 @@ class RelayWorld(AgentWorld):
         site: where it appends.
         clock: tells the time.
         new_id: makes the id of a new ledger.
+        everything: whether it takes every package, from the oldest on.
         owned: whether ``close`` also closes the log and the blob store.
     """
 
@@ -66,11 +67,12 @@ class RelayWorld(AgentWorld):
         site: SiteBoard,
         clock: Clock,
         new_id: Callable[[], str],
+        everything: bool = False,
         owned: bool = False,
     ) -> None:
         super().__init__(log, blobs, spool, repository=ledger, clock=clock, owned=owned)
         self._relay, self._source, self._site, self._time, self._new_id = relay, topics, site, clock, new_id
-        self._forwarding = Forwarding(relay, site)
+        self._forwarding = Forwarding(relay, site, everything=everything)
         self._relayed = -1  # the last package that is known to be from the log that it reads
         self._commands = Commands(relay, site, log, blobs, topics.status)
 

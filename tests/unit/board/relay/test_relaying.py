@@ -1,8 +1,7 @@
 """Relays between boards, on one event loop."""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
-from contextlib import AsyncExitStack, asynccontextmanager
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -13,19 +12,8 @@ from callboard.board.subscriber import Subscriber
 from callboard.errors import NotAnswered, RepositoryUnavailable
 from callboard.messages.distribution.topic_messages import DiscoveryMessage
 from callboard.messages.headers import told_in
-from callboard.messages.record import Record
 from callboard.messages.relayed import origin_of
-
-DEADLINE_S = 60.0
-QUICK: dict[str, Any] = {"announce_interval_s": 0.5, "claim_ttl_s": 2.0}
-
-
-def run(work: Coroutine[Any, Any, None]) -> None:
-    async def limited() -> None:
-        async with asyncio.timeout(DEADLINE_S):
-            await work
-
-    asyncio.run(limited())
+from tests.unit.board.relay.relayed_boards import QUICK, boards, packages, relay, run
 
 
 @pytest.fixture
@@ -35,23 +23,6 @@ def source(tmp_path: Path) -> Path:
     (folder / "blog" / "a.txt").write_text("a")
     (folder / "large.bin").write_bytes(b"large" * 100_000)
     return folder
-
-
-@asynccontextmanager
-async def boards(folder: Path, *names: str) -> AsyncIterator[Sequence[Callboard]]:
-    async with AsyncExitStack() as stack:
-        yield [
-            await stack.enter_async_context(Callboard(f"sqlite:///./{name}.db", base=folder)) for name in names
-        ]
-
-
-def relay(centre: Callboard, site: Callboard, name: str = "site", ledger: str = "", **options: Any) -> Subscriber:
-    return centre.relay(name, site, ledger=f"sqlite:{ledger or name}.ledger", **QUICK | options)
-
-
-async def packages(board: Callboard) -> list[Record]:
-    topic = board.settings.topics.package
-    return await board.log.read(topic, (await board.log.bounds(topic)).first)
 
 
 async def until(its: Subscriber, condition: Callable[[DiscoveryMessage], bool]) -> DiscoveryMessage:
