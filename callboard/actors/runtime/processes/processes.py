@@ -26,7 +26,7 @@ from callboard.logger import get_logger
 
 MAX_SYSTEMS = 3
 """How often a whole system may be replaced within ``SYSTEMS_WINDOW_S``; then the agent has failed."""
-SYSTEMS_WINDOW_S = 120.0
+SYSTEMS_WINDOW_S = 180.0
 """Longer than that many starts that each wait the full ``CONNECT_S``."""
 START_AGAIN_S = 0.5
 """Between two starts, when the first failed."""

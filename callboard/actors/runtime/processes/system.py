@@ -19,7 +19,7 @@ from callboard.actors.runtime.processes.stream_outlet import StreamOutlet
 from callboard.errors import AgentFailed, ConfigError
 from callboard.logger import get_logger
 
-CONNECT_S = 20.0
+CONNECT_S = 40.0
 """From the start of the host process to the gateway's first frame: an interpreter starts on a busy machine."""
 
 END_S = 5.0
