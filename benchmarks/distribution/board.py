@@ -1,7 +1,6 @@
 """callboard: a publisher and subscribers on a log in SQLite, embedded in three processes as in ``fleet.py``."""
 
 import asyncio
-import inspect
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -10,9 +9,8 @@ from pathlib import Path
 
 from distribution.distributor import Distributor
 from distribution.tree import Tree
-from fleet import started, told
+from fleet import Load, started, told
 
-from callboard.board.publisher import Publisher
 from callboard.sync import Callboard
 
 DEADLINE_S = 3600.0
@@ -24,7 +22,7 @@ def board(folder: Path, files: int, targets: int, into_folders: bool) -> Iterato
     tree, where = Tree(folder / "tree", files), "folders" if into_folders else "SQLite"
     copies = [folder / (f"edge-{number}" if into_folders else f"edge-{number}.db") for number in range(targets)]
     with Callboard(f"sqlite:///{folder / 'log'}", blobs=str(folder / "blobs")) as published:
-        halves = started(folder, targets, into_folders)
+        halves = started(folder, Load(targets, 0, into_folders=into_folders))
         publisher = published.publisher("site")
         publisher.start()
 
@@ -40,9 +38,10 @@ def board(folder: Path, files: int, targets: int, into_folders: bool) -> Iterato
             return max(landed) / 1e9
 
         everything = partial(ship, ["/"])
-        found = {f"callboard, {where}": Distributor(tree, copies, lambda path: ship([f"/{path}"]), everything)}
-        if "full" in inspect.signature(Publisher.publish).parameters:  # a publisher that finds what has changed
-            found[f"callboard, {where}, whole tree"] = Distributor(tree, copies, lambda _: everything())
+        found = {
+            f"callboard, {where}": Distributor(tree, copies, lambda path: ship([f"/{path}"]), everything),
+            f"callboard, {where}, whole tree": Distributor(tree, copies, lambda _: everything()),
+        }
         try:
             yield found
         finally:
