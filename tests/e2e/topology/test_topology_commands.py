@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -141,10 +142,15 @@ def test_a_page_of_no_changes_does_not_say_that_there_are_none(terminal: Termina
     assert terminal.out("topology", "history", "--limit", "0").startswith("4 changes, none of them here\n")
 
 
+def without_ages(table: str) -> str:
+    return re.sub(r"\d+ s\b", "- s", table)
+
+
 def test_options_may_come_before_the_name_of_a_command(terminal: Terminal):
     place = "--log", "sqlite:///./other.db"
     write(terminal.folder, place[1], *FOUNDED)
-    assert terminal.out("topology", *place, "history") == terminal.out("topology", "history", *place)
+    before, after = terminal.out("topology", *place, "history"), terminal.out("topology", "history", *place)
+    assert without_ages(before) == without_ages(after)
     assert "drain edge-1" in terminal.out("topology", *place, "drain", "edge-1")
     assert len(terminal.json("topology", "--limit", "2", "history", *place)["items"]) == 2
     assert terminal.out("log", *place, "list") == terminal.out("log", "list", *place)
