@@ -28,7 +28,8 @@ class Forwarding:
     def __init__(self, relay: str, site: SiteBoard, *, everything: bool = False) -> None:
         self._relay, self._site, self._everything = relay, site, everything
         self._topic = site.topics.package
-        self._searched = "", -1  # of this source and up to here, what others appended is not searched again
+        self._known: Ledger | None = None  # the last one returned, which may not have been stored
+        self._searched = -1  # up to here, what others appended is not searched again
 
     async def place(self, ledger: Ledger | None, source: str, new_id: Callable[[], str]) -> Ledger | None:
         """The ledger to begin with, which is of the package log ``source``. Without one, a relay goes on after the last
@@ -41,7 +42,8 @@ class Forwarding:
             log_id = await self._site.log.identity(self._topic)
             if ledger is None or not ledger.site_log_id:
                 last = await self._offsets(source).last()
-                if last is None and self._everything and (other := await self._offsets(source).other()):
+                begins = self._everything and (ledger is None or not ledger.positioned)
+                if last is None and begins and (other := await self._offsets(source).other()):
                     raise ConfigError(
                         f"relay {self._relay!r} is new at this site, and {other!r} has appended packages of the same "
                         f"log there: all would be there twice; start it as {other!r}, say with --start OFFSET where "
@@ -85,17 +87,31 @@ class Forwarding:
 
     async def catch_up(self, ledger: Ledger, source: str) -> Ledger:
         """The ledger that knows all packages of this relay at the site, of any process. Raises as ``place``."""
+        ledger = self._remembered(ledger, source)
         log_id = await self.check(ledger, source)
         async with self._site_log():
             at, relayed_to = ledger.site_next - 1, ledger.site_relayed
             end = (await self._site.log.bounds(self._topic)).end
-            searched = self._searched[1] if self._searched[0] == source else -1
-            start = searched if at < searched <= end else at + 1
+            start = self._searched if at < self._searched <= end else at + 1
             async for found in self._offsets(source).since(max(start, 0), end):
                 if found.origin > relayed_to:  # not what a suspended process has appended late
                     at, relayed_to = found.record.offset, found.origin
-            self._searched = source, end
-        return replace(ledger, site_log_id=log_id, site_next=at + 1, site_relayed=relayed_to)
+            self._searched = end
+        return self._learned(ledger, log_id, at + 1, relayed_to)
+
+    def _remembered(self, ledger: Ledger, source: str) -> Ledger:
+        """The ledger, with what was found or appended since it was stored."""
+        known = self._known
+        if known is None or known.log_id != source or ledger.site_log_id not in ("", known.site_log_id):
+            self._searched = -1
+            return ledger
+        if known.site_next <= ledger.site_next:
+            return ledger
+        return self._learned(ledger, known.site_log_id, known.site_next, known.site_relayed)
+
+    def _learned(self, ledger: Ledger, log_id: str, site_next: int, site_relayed: int) -> Ledger:
+        self._known = replace(ledger, site_log_id=log_id, site_next=site_next, site_relayed=site_relayed)
+        return self._known
 
     async def demand_from(self, log: Log, topic: str, ledger: Ledger, source: str) -> None:
         """The newest package of this relay at the site is the one at its offset on the log that the relay reads, or is
@@ -145,7 +161,7 @@ class Forwarding:
                 offsets = await self._site.log.append(self._topic, records)
             except RecordTooLarge as error:
                 raise PackageRefused(f"the log of site {self._relay} cannot hold the package: {error}") from error
-        return replace(ledger, site_next=offsets[-1] + 1, site_relayed=due[-1][1].offset)
+        return self._learned(ledger, ledger.site_log_id, offsets[-1] + 1, due[-1][1].offset)
 
     def _offsets(self, source: str) -> Offsets:
         return Offsets(self._site.log, self._topic, self._relay, source)

@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
+from itertools import chain, islice
 
 from callboard.actors.worlds.relay.offsets import Offsets
 from callboard.actors.worlds.relay.site_board import SiteMember
@@ -13,8 +14,8 @@ from callboard.messages.headers import SEPARATOR
 WORST_MAX = 5
 """Subscribers named in a report, of which there is one every few seconds, however large the site."""
 
-LOGS_MAX = 1000
-"""Logs named in a report: a relay must not take what comes back to it for news."""
+LOGS_MAX, LOGS_CHARS_MAX = 1000, 64_000
+"""Logs named in a report, and characters of their ids: a relay must not take what comes back to it for news."""
 
 COUNT_MAX = 10**9
 """The most that is believed of a further relay: the sum of what several claim must be one that can be told."""
@@ -45,7 +46,7 @@ async def survey(
     states = sorted(counts.most_common(STATES_MAX))
     return SiteReport(
         log_id=log_id,
-        logs=tuple(dict.fromkeys((log_id, *_logs(members))))[:LOGS_MAX],
+        logs=tuple(_logs(log_id, members)),
         relayed=position,
         offset=lowest[0],
         oldest_ns=lowest[1],
@@ -105,7 +106,11 @@ def _believed(number: int) -> int:
     return min(max(number, 0), COUNT_MAX)
 
 
-def _logs(members: Iterable[SiteMember]) -> Iterator[str]:
-    for each in members:
-        if each.report is not None:
-            yield from each.report.logs
+def _logs(log_id: str, members: Iterable[SiteMember]) -> Iterator[str]:
+    """The site's log, and those of the sites beyond, as far as they can be told."""
+    below = (each.report.logs for each in members if each.report is not None)
+    left = LOGS_CHARS_MAX
+    for each in islice(dict.fromkeys(chain((log_id,), *below)), LOGS_MAX):
+        if len(each) <= left:
+            left -= len(each)
+            yield each

@@ -61,7 +61,7 @@ class Relay:
     """The logs, and the world of a relay between them, which may be made again."""
 
     def __init__(self, folder: Path) -> None:
-        self.folder = folder
+        self.folder, self.name, self.everything = folder, NAME, False
         self.source, self.site, self.store = MemoryLog(), Site(), MemoryStore()
         self.blobs = MemoryBlobStore(lambda: 1)
         self.world = self.again()
@@ -71,8 +71,9 @@ class Relay:
         self.store = MemoryStore() if another_ledger else self.store
         self.store.crash()
         self.world = RelayWorld(
-            NAME, self.source, self.blobs, self.folder / "spool", topics=TOPICS,
+            self.name, self.source, self.blobs, self.folder / "spool", topics=TOPICS,
             ledger=MemoryRepository(self.store), site=self.site, clock=Still(), new_id=lambda: "new",
+            everything=self.everything,
         )  # fmt: skip
         return self.world
 

@@ -293,8 +293,11 @@ def test_the_claims_of_further_relays_have_a_limit(tmp_path: Path) -> None:
         lie = SiteReport(log_id="x", needs=many, errors=-1, subscribers=many, counts=tuple(counts))
         its = [SiteMember(name=name, instance=name, state="idle", counts=True, offset=1, report=lie) for name in "ab"]
         it.site.known = its
+        its[0] = replace(its[0], report=replace(lie, logs=("y" * 2**20, "z", *map(str, range(2000)))))
         report: SiteReport = await it.world.perform(SurveySite(await it.ledger()))
         assert (report.needs, report.errors, len(report.counts)) == (2 * 10**9, 0, 50)
+        assert report.logs[:3] == (report.log_id, "z", "0")
+        assert len(report.logs) == 999
         assert codec.decode(SiteReport, codec.encode(report)) == report
 
     play(tmp_path, scene)
@@ -313,6 +316,26 @@ def test_a_relay_has_no_content_to_verify(tmp_path: Path) -> None:
     async def scene(it: Relay) -> None:
         with pytest.raises(RequestRefused, match="no content of its own"):
             await it.world.perform(SurveyRepository(1, ("/",)))
+
+    play(tmp_path, scene)
+
+
+@pytest.mark.parametrize("positioned", [False, True])
+def test_a_relay_that_has_begun_at_the_end_is_not_new_when_it_starts_again(tmp_path: Path, positioned: bool) -> None:
+    async def scene(it: Relay) -> None:
+        await relay_two(it)
+        it.name, it.everything = "another", True
+        it.again(another_ledger=True)
+        source = await it.source.identity(TOPICS.package)
+        begun = Ledger(instance="me", subscriber="another", log_id=source, offset=2, positioned=positioned)
+        it.store.ledger = codec.encode(begun)
+        if positioned:
+            found = await it.open()
+            assert found is not None
+            assert found.offset == 2
+        else:
+            with pytest.raises(ConfigError, match="'another' is new at this site, and 'berlin' has appended"):
+                await it.open()
 
     play(tmp_path, scene)
 
