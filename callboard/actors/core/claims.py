@@ -67,7 +67,8 @@ class NameHolder(Holder[Word]):
     def fold(self, records: Iterable[Record]) -> Word | None:
         """Fold the next records of the topic; return the holder's last announcement after them."""
         for record in records:
-            self.begin(record.offset)
+            if self._first < 0:
+                self.begin(record.offset)
             if self._needle in record.payload and (said := _event(record)) and said.subscriber == self._name:
                 original = original_of(record)
                 if isinstance(said, ForgottenMessage):

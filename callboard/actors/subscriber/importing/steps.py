@@ -147,7 +147,7 @@ STEPS = (
     Step("read what was given up", _always, lambda it: it.given_up.wish()),
     Step("look for the bounds", lambda it: not it.looking and LOOK not in it.timers, _look),
     Step("ask for packages", lambda it: it.backlog.reading, lambda it: it.backlog.wish()),
-    Step("speak for the site", lambda it: it.site and it.startup.complete and not it.stopping, _speak),
+    Step("speak for the site", lambda it: it.site and it.startup.found and not it.stopping, _speak),
     Step("observe", lambda it: it.introduced and not it.stopping, _observe),
     Step("tell statuses", _always, lambda it: it.mail.send(it.state)),
     Step("answer who waits", lambda it: it.inbox.settled, _answer),  # commands come first

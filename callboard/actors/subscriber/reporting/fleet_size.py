@@ -8,7 +8,8 @@ from callboard.messages.record import Record
 from callboard.messages.repeated import HEADER
 
 SLOTS = 4096
-"""Bits in which producers are counted: a few percent off up to 10,000, where sets of names would take a megabyte."""
+"""Bytes of 0 or 1 in which producers are counted: a few percent off up to 10,000, where sets of names would take a
+megabyte."""
 
 PRODUCER, REPEATED = b"\0producer\0", b"\0" + HEADER.encode() + b"\0"
 
@@ -22,7 +23,7 @@ class FleetSize:
     """
 
     def __init__(self) -> None:
-        self._now = self._before = 0  # bit sets, of this turn and of the one before
+        self._now, self._before = bytearray(SLOTS), bytearray(SLOTS)  # of this turn, and of the one before
         self._began_s = float("-inf")
 
     def hear(self, records: Iterable[Record]) -> None:
@@ -30,15 +31,16 @@ class FleetSize:
         for record in records:
             _, _, rest = record.header_block.partition(PRODUCER)
             if rest and REPEATED not in rest:
-                self._now |= 1 << crc32(rest.partition(b"\0")[0]) % SLOTS
+                self._now[crc32(rest.partition(b"\0")[0]) % SLOTS] = 1
 
     def turn(self, now_s: float, turn_s: float) -> None:
         """Begin a new turn, if this one has lasted this many seconds."""
         if now_s - self._began_s >= turn_s:
-            self._began_s, self._before, self._now = now_s, self._now, 0
+            self._began_s, self._before, self._now = now_s, self._now, bytearray(SLOTS)
 
     @property
     def count(self) -> float:
         """The estimate."""
-        free = max(SLOTS - (self._now | self._before).bit_count(), 1)
+        heard = int.from_bytes(self._now) | int.from_bytes(self._before)
+        free = max(SLOTS - heard.bit_count(), 1)
         return SLOTS * log(SLOTS / free)

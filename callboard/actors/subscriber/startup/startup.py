@@ -63,6 +63,11 @@ class Startup:
         """Whether packages can be asked for, once what is urgent is stored."""
         return self.open and self.admitted and self.placed
 
+    @property
+    def found(self) -> bool:
+        """Whether the position was compared with the log, even if it does not fit."""
+        return self.open and self.admitted and (self.placed or bool(self.gap))
+
     # The name.
 
     def admit(self, until_ms: int) -> None:

@@ -113,7 +113,7 @@ class Commands:
         carried = [await self._carried(result, record, log_id, offsets, now_ns) for result, record in found]
         if carried:
             await self._log.append(self._status, carried)
-        return ResultsCarried(log_id, records[-1].offset + 1 if records else start)
+        return ResultsCarried(log_id, records[-1].offset + 1 if records else max(start, end))  # it may end in a gap
 
     def _result(self, record: Record) -> CommandResultMessage | None:
         if usual_type(record) != RESULT:

@@ -102,6 +102,17 @@ def test_a_site_that_does_not_answer_is_reported_and_asked_again() -> None:
     assert (said.offset, said.site.problem) == (8, "")
 
 
+def test_a_relay_at_a_gap_goes_on_telling_of_its_site_and_carrying_results() -> None:
+    it = ImporterDriver(site="sqlite:///site.db").arrive(KNOWN, first=50)
+    assert it.state()[0] is State.GAP
+    surveyed(it, 7, needs=1)
+    said = it.report()
+    assert said.site is not None
+    assert (said.site.needs, said.site.problem) == (1, "")
+    it.done(CarryResults, ResultsCarried("status-log", 4))
+    assert it.asks(CarryResults)
+
+
 def test_it_surveys_while_it_relays_and_says_what_is_new() -> None:
     it = relay()
     it.read(package(10))

@@ -73,9 +73,7 @@ def test_a_command_is_addressed_as_at_the_site(tmp_path: Path) -> None:
         ({"clear": ClearCommand(offset=99)}, {"clear": ClearCommand(offset=4)}),
     ],
 )
-def test_its_offsets_become_those_of_the_site(
-    tmp_path: Path, given: dict[str, Any], there: dict[str, Any]
-) -> None:
+def test_its_offsets_become_those_of_the_site(tmp_path: Path, given: dict[str, Any], there: dict[str, Any]) -> None:
     async def scene(it: Relay) -> None:
         await relay_three(it)
         found = await forwarded(it, command(**given))
@@ -206,6 +204,17 @@ def test_results_of_another_log_are_read_from_its_newest_on(tmp_path: Path) -> N
         await answer(it, f"{NAME}/c1")
         carried = await it.world.perform(CarryResults("another log", 900))
         assert carried == ResultsCarried(await it.site.log.identity(TOPICS.status), 2)
+
+    play(tmp_path, scene)
+
+
+def test_a_topic_that_ends_in_a_gap_is_not_read_over_and_over(tmp_path: Path) -> None:
+    async def scene(it: Relay) -> None:
+        await relay_three(it)
+        await answer(it, f"{NAME}/c1")
+        identity = await it.site.log.identity(TOPICS.status)
+        await it.site.log.complete(TOPICS.status, identity, 1, 9)
+        assert await it.world.perform(CarryResults(identity, 2)) == ResultsCarried(identity, 9)
 
     play(tmp_path, scene)
 
