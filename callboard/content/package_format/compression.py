@@ -23,23 +23,33 @@ Content = Path | bytes
 WORTH = 0.9
 """A package that does not shrink to this part of its size is stored as it is."""
 
-EXPANSION_MAX = 1000
-"""How many times its own size a compressed package may unpack to. Text shrinks to a tenth, rarely to a hundredth."""
-
 INLINE_UNPACKED_MAX = 8 << 20
 """The most bytes that a package in a record may unpack to, since that happens in memory; larger ones are blobs."""
+
+EXPANSION_MAX = 100
+"""How many times its own size a compressed blob may unpack to beyond that. Text shrinks to a tenth, rarely to less."""
+
+MANIFEST_MAX = 64 << 20
+"""The most bytes of a compressed manifest, which is read into memory: half a million files."""
 
 WINDOW_MAX = 8 << 20
 """Memory for unpacking, in bytes; the level used needs a quarter."""
 
 
-def compress(body: Iterable[bytes], size: int, target: IO[bytes]) -> bool:
+def compress(body: Iterable[bytes], header: Header, target: IO[bytes]) -> bool:
     """Write the frame; False if it is not worth it, or unpacks to more than a reader accepts."""
+    if header.manifest_bytes > MANIFEST_MAX:
+        return False
+    size = header.body_bytes
     packing = zstandard.ZstdCompressor().compressobj(size=size)
     for chunk in body:
         target.write(packing.compress(chunk))
     target.write(packing.flush())
-    return size / EXPANSION_MAX <= target.tell() <= size * WORTH
+    return target.tell() <= size * WORTH and size <= _unpacked_max(target.tell())
+
+
+def _unpacked_max(packed: int) -> int:
+    return INLINE_UNPACKED_MAX + packed * EXPANSION_MAX
 
 
 def unpacked(content: Content, spool: Path | None) -> Content:
@@ -99,14 +109,13 @@ def opened(content: Content) -> BinaryIO:
 def _frame(content: Content, file: BinaryIO, header: Header) -> Iterator[BinaryIO]:
     """What is compressed, to read from, if the header declares no more than may be unpacked."""
     packed = len(content) if isinstance(content, bytes) else content.stat().st_size
-    most = packed * EXPANSION_MAX
-    if isinstance(content, bytes):
-        most = min(most, INLINE_UNPACKED_MAX)
-    if header.body_bytes > most:
-        raise PackageCorrupt(
-            f"the package of {packed} bytes claims to unpack to {header.body_bytes}, and {most} are allowed; "
-            "publish the content again"
-        )
+    most = INLINE_UNPACKED_MAX if isinstance(content, bytes) else _unpacked_max(packed)
+    for size, allowed, what in (header.body_bytes, most, ""), (header.manifest_bytes, MANIFEST_MAX, "a manifest of "):
+        if size > allowed:
+            raise PackageCorrupt(
+                f"the package of {packed} bytes claims to unpack to {what}{size}, and {allowed} are allowed; "
+                "publish the content again"
+            )
     try:
         with zstandard.ZstdDecompressor(max_window_size=WINDOW_MAX).stream_reader(file, closefd=False) as frame:
             yield frame

@@ -205,7 +205,7 @@ class _Writer:
         unpacked = header.size + header.body_bytes
         for file in spooled:
             file.flush()
-        if packed is not None and compress(_stream(b"", *spooled), header.body_bytes, packed):
+        if packed is not None and compress(_stream(b"", *spooled), header, packed):
             header, spooled = header._replace(version=2, compressed=True), (packed,)
             packed.flush()
         for file in {self._manifest, self._contents, packed or self._contents}.difference(spooled):

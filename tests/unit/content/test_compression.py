@@ -31,7 +31,7 @@ def written(source: Tree, spool: Path, *deep: str, gone: frozenset[str] = frozen
         return data
 
 
-def header(data: bytes) -> Header:
+def header(data: bytes | Path) -> Header:
     with manifest_of(data) as (it, _):
         return it
 
@@ -62,16 +62,20 @@ def test_a_package_that_does_not_shrink_is_stored_as_it_is_and_every_version_rea
     assert header(written(Tree().file("/a", TEXT), tmp_path, packing=False)).version == 1
 
 
-def test_what_shrinks_more_than_a_reader_accepts_is_stored_as_it_is(tmp_path: Path) -> None:
-    data = written(Tree().file("/zeros", bytes(60_000)).folder("/x"), tmp_path)
+@pytest.mark.parametrize(("limit", "most"), [("EXPANSION_MAX", 10), ("MANIFEST_MAX", 10)])
+def test_what_shrinks_more_than_a_reader_accepts_is_stored_as_it_is(
+    limit: str, most: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    data, path = written(Tree().file("/zeros", bytes(60_000)).folder("/x"), tmp_path), tmp_path / "package"
+    path.write_bytes(data)
     assert header(data).compressed
-    compression_max, compression.EXPANSION_MAX = compression.EXPANSION_MAX, 10
-    try:
-        assert not header(written(Tree().file("/zeros", bytes(60_000)), tmp_path)).compressed
-        with pytest.raises(PackageCorrupt, match="claims to unpack to"):
-            open_package(data)
-    finally:
-        compression.EXPANSION_MAX = compression_max
+    monkeypatch.setattr(compression, limit, most)
+    monkeypatch.setattr(compression, "INLINE_UNPACKED_MAX", 1000)
+    assert not header(written(Tree().file("/zeros", bytes(60_000)).folder("/x"), tmp_path)).compressed
+    with pytest.raises(PackageCorrupt, match="claims to unpack to"):
+        open_package(path, tmp_path)
+    with pytest.raises(PackageCorrupt, match="claims to unpack to"):
+        header(path)
 
 
 @pytest.mark.parametrize("as_file", [False, True])
