@@ -17,7 +17,15 @@ from callboard.board.read.queues.queue_sizes import log_identity
 from callboard.board.read.sites.report import site_status
 from callboard.board.read.status.status import members, relay_of
 from callboard.board.site_status import SiteStatus, SiteSubscriber
-from callboard.errors import BlobError, LogError, NotAnswered, OffsetOutOfRange, RequestRefused
+from callboard.errors import (
+    BlobError,
+    BlobUnavailable,
+    LogError,
+    LogUnavailable,
+    NotAnswered,
+    OffsetOutOfRange,
+    RequestRefused,
+)
 from callboard.messages.distribution.fleet_mail import Member
 from callboard.messages.headers import SEPARATOR
 from callboard.messages.relayed import origin_of
@@ -26,8 +34,9 @@ from callboard.units import age
 OPEN_S = 5.0
 """How long a site's log may take to be opened: the relay's word is there at once."""
 
-AWAY = (LogError, BlobError, NotAnswered, TimeoutError)
-"""Why a site's log may not answer."""
+SILENT = (LogUnavailable, BlobUnavailable, NotAnswered, TimeoutError)
+AWAY = (*SILENT, LogError, BlobError)
+"""Why a site's log may not be read; the first of these may pass by themselves."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,8 +55,9 @@ class AtSite:
     why: str = ""
 
     def away(self, error: Exception) -> "AtSite":
-        """The same, now that the site's log does not answer."""
-        return replace(self, board=None, why=f"it does not answer ({str(error) or 'in time'}); try again later")
+        """The same, now that the site's log cannot be read."""
+        silent = f"it does not answer ({str(error) or 'in time'}); try again later"
+        return replace(self, board=None, why=silent if isinstance(error, SILENT) else f"it cannot be read: {error}")
 
     @property
     def told(self) -> SiteSubscriber | None:
