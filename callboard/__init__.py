@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from callboard.board.jobs.health.report import WorkerState
     from callboard.board.jobs.job import Job, Progress
     from callboard.board.jobs.new_job import NewJob, NewJobOptions
-    from callboard.board.jobs.outbox.relay import Outbox
+    from callboard.board.jobs.outbox.outbox import Outbox
     from callboard.board.jobs.queues import QueueSettings, QueueState
     from callboard.board.jobs.functions.registry import DefinedJob, JobRegistry
     from callboard.board.jobs.work.running_job import RunningJob
@@ -187,7 +187,7 @@ _MODULES = {
     "callboard.board.jobs.health.report": "WorkerState",
     "callboard.board.jobs.job": "Job Progress",
     "callboard.board.jobs.new_job": "NewJob NewJobOptions",
-    "callboard.board.jobs.outbox.relay": "Outbox",
+    "callboard.board.jobs.outbox.outbox": "Outbox",
     "callboard.board.jobs.queues": "QueueSettings QueueState",
     "callboard.board.jobs.functions.registry": "DefinedJob JobRegistry",
     "callboard.board.jobs.work.running_job": "RunningJob",

@@ -30,7 +30,7 @@ CallboardError
 │   └── ArchiveDamaged     a part is missing or altered; restore the archive from a copy
 ├── PackageError
 │   ├── PackageCorrupt     the bytes are not what was published; restore them or clear the package
-│   │   └── BlobDamaged    a blob is not what was published; publish its content again to replace it
+│   │   └── BlobDamaged    a blob is not what was published; publish its content again with --full
 │   └── PackageRefused     the package does what is never allowed, such as leaving the root
 ├── HookFailed             the service's own function failed; see its error
 ├── RetryJob               raised by a job that has failed and is to be tried again
@@ -216,7 +216,7 @@ class PackageCorrupt(PackageError):
 
 
 class BlobDamaged(PackageCorrupt):
-    """A blob is truncated or altered: publish its content again to replace it, so that the package can be imported."""
+    """A blob is truncated or altered: publish its content again with ``--full``, which replaces it."""
 
 
 class PackageRefused(PackageError):

@@ -186,25 +186,26 @@ class Publisher:
     async def _sent(
         self,
         agent: Agent,
-        name: str,
+        given_id: str,
         request: DistributeRequest,
         asked_for: DistributeRequest | None = None,
         *,
         replace_root: bool,
         timeout_s: float,
     ) -> Package:
-        """Have the request carried out, which may be a part of what was ``asked_for``; ``name`` is the user's id."""
-        board, topic, named = self._board, self._board.topics.package, request.request_id == name
+        """Have the request carried out, which may be a part of what was ``asked_for``; ``given_id`` is the user's."""
+        board, topic = self._board, self._board.topics.package
+        id_given = request.request_id == given_id
         if not replace_root:
             await demand_own_root(board.log, board.blobs, topic, self.name, request)
-        before = await log_bounds(board.log, topic) if named else Bounds(0, 0)
+        before = await log_bounds(board.log, topic) if id_given else Bounds(0, 0)
         answer = await agent.ask(roles.DISTRIBUTOR, request, timeout_s)
         if not answer.accepted and not answer.dropped:
             if answer.retry:
                 raise LogUnavailable(answer.reason)
             raise RequestRefused(answer.reason, code=cast("RefusalCode", answer.code or "invalid"))
         note = ""
-        if named and answer.accepted:
+        if id_given and answer.accepted:
             await demand_same_request(board.log, topic, asked_for or request, answer.offset, part=bool(asked_for))
             note = await told_of_id(board.log, topic, request.request_id, answer.offset, before)
         return Package(

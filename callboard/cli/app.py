@@ -28,7 +28,7 @@ COMMANDS: dict[str, Entry | Group] = {
             "Run a publisher: keep its views warm, apply the retention, and ship requests or changed files.",
             changes=True),
         "relay": Entry("run.relay:relay",
-            "Run a relay: append every package to the log of another site, and speak for the subscribers there.",
+            "Run a relay: append packages to the log of a site, and speak for the subscribers there.",
             changes=True),
         "worker": Entry("run.worker:worker",
             "Run a worker: run jobs as a member of the cluster until Ctrl-C or SIGTERM, then let those that run end.",

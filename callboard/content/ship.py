@@ -14,7 +14,7 @@ from callboard.backends.repository import Operation, Source
 from callboard.content.importing.admission import Admission
 from callboard.content.importing.apply import checked, needed_blobs, operations
 from callboard.content.package_format.compression import INLINE_UNPACKED_MAX, Content
-from callboard.content.package_format.draft import BLOB_THRESHOLD, Draft, LargeFile, changed, draft
+from callboard.content.package_format.draft import BLOB_THRESHOLD, Draft, LargeFile, draft, unstable
 from callboard.content.package_format.layout import Layout
 from callboard.content.package_format.package import Package
 from callboard.errors import PackageCorrupt, RepositoryUnavailable
@@ -107,7 +107,7 @@ async def build(
         layout = Layout(paths, deep_paths)
         return Shipment(layout.roots, tuple(sorted(layout.deep)))
     read = partial(
-        draft, source, paths, deep_paths, spool, blob_threshold, max_bytes, frozenset(gone), packing=compress
+        draft, source, paths, deep_paths, spool, blob_threshold, max_bytes, frozenset(gone), compressed=compress
     )
     with await _drafted(read) as drafted:
         return await _shipped(drafted, blobs, inline_max)
@@ -193,7 +193,7 @@ async def _put(file: LargeFile, blobs: BlobStore) -> None:
     try:
         await blobs.put(file.digest, file.open(), file.size)
     except PackageCorrupt as error:
-        raise changed(file.path) from error
+        raise unstable(file.path) from error
 
 
 def _bytes_beside(drafted: Draft) -> int:

@@ -52,7 +52,7 @@ def origin_of(record: Record) -> Origin | None:
     return Origin(relay, path) if relay and path else None
 
 
-@lru_cache(maxsize=256)  # the log, and what is read again of it
+@lru_cache(maxsize=256)  # parsed several times per record
 def parsed(path: str) -> tuple[tuple[str, int], ...]:
     """The steps of a header ``path``; none if it makes no sense."""
     steps = [STEP.fullmatch(step) for step in path.split(" ")] if path else []
@@ -82,7 +82,7 @@ def relayed(record: Record, message: PackageMessage, relay: str, log_id: str) ->
         relay: the name of the relay.
         log_id: see ``record``.
     """
-    payload, recipients = record.payload, at_site(message.recipients, relay)
+    payload, recipients = record.payload, site_recipients(message.recipients, relay)
     headers = RecordHeaders.parse(record.headers)
     if message.recipients:
         payload = codec.encode(replace(message, recipients=recipients))
@@ -97,7 +97,7 @@ def key(relay: str, log_id: str, offset: int) -> str:
     return f"relay/{relay}/{log_id}/{offset}"
 
 
-def at_site(recipients: Iterable[str], relay: str) -> tuple[str, ...]:
+def site_recipients(recipients: Iterable[str], relay: str) -> tuple[str, ...]:
     """The recipients as named at the site; none if all of the site's subscribers are meant."""
     prefix = relay + SEPARATOR
     recipients = tuple(recipients)

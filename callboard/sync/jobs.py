@@ -7,7 +7,7 @@ from callboard.board.jobs import board_jobs
 from callboard.board.jobs.job_spans import adding
 from callboard.board.jobs.log_context import context_here
 from callboard.board.jobs.new_job import NewJob, NewJobOptions, checked_jobs
-from callboard.board.jobs.outbox import relay
+from callboard.board.jobs.outbox import outbox
 from callboard.board.jobs.outbox.within import columns, write_blocking
 from callboard.board.jobs.work import worker
 from callboard.board.timers import timers
@@ -36,14 +36,14 @@ class Timers(InWith[timers.Timers]):
     timers = on_loop(timers.Timers.timers)
 
 
-class Outbox(InWith[relay.Outbox]):
+class Outbox(InWith[outbox.Outbox]):
     """See ``callboard.Outbox``. Created by ``BoardJobs.outbox``; brings jobs to the log inside ``with``."""
 
-    create = waiting(relay.Outbox.create)
-    state = waiting(relay.Outbox.state)
-    ended = waiting(relay.Outbox.ended)
-    start = waiting(relay.Outbox.start)
-    stop = waiting(relay.Outbox.stop)
+    create = waiting(outbox.Outbox.create)
+    state = waiting(outbox.Outbox.state)
+    ended = waiting(outbox.Outbox.ended)
+    start = waiting(outbox.Outbox.start)
+    stop = waiting(outbox.Outbox.stop)
 
 
 class BoardJobs(Twin[board_jobs.BoardJobs]):

@@ -36,7 +36,7 @@ SYNCHRONOUS = {
     "callboard.actors.core.agent.Agent": "callboard.sync.Agent",
     "Member": "callboard.sync.Member",
     "callboard.board.jobs.work.worker.Worker": "callboard.sync.Worker",
-    "callboard.board.jobs.outbox.relay.Outbox": "callboard.sync.jobs.Outbox",
+    "callboard.board.jobs.outbox.outbox.Outbox": "callboard.sync.jobs.Outbox",
     "callboard.board.timers.timers.Timers": "callboard.sync.jobs.Timers",
     "callboard.board.member.leadership.LeaderLease": "callboard.sync.LeaderLease",
     "AsyncGenerator[BoardEvent, None]": "collections.abc.Iterator[BoardEvent]",

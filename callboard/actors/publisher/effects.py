@@ -25,7 +25,7 @@ class CollectBlobs(Perform):
 
 
 @dataclass(frozen=True, slots=True)
-class LoadIndex(Perform):
+class LoadCheckpoint(Perform):
     """Result ``PackageIndex``, or None: what the checkpoint knows of this log, if it certainly is as the log is now."""
 
     topic: str
@@ -33,7 +33,7 @@ class LoadIndex(Perform):
 
 
 @dataclass(frozen=True, slots=True)
-class SaveIndex(Perform):
+class SaveCheckpoint(Perform):
     """Result: why the index was not saved as the checkpoint; empty if it was. The index is given away."""
 
     topic: str

@@ -7,7 +7,7 @@ from callboard.actors.publisher.intake.throttle import ThrottleSettings
 from callboard.messages.topics import Topics
 
 MAX_ENTRIES = 5_000_000
-"""Packages in memory: 135 MB, and a third more at most; one that names recipients counts once more for each of them.
+"""Packages in memory: 125 MB, and a third more at most; one that names recipients counts once more for each of them.
 Of older ones only figures are kept; see ``CachedRange``."""
 
 
@@ -16,7 +16,7 @@ class PublisherSettings:
     """The settings of a publisher agent.
 
     ``name`` is the publisher's, and ``instance`` tells this one from others of the same name.
-    ``max_entries`` bounds the packages that the queue cache holds, about 27 bytes each. ``throttle`` says whose backlog
+    ``max_entries`` bounds the packages that the queue cache holds, about 25 bytes each. ``throttle`` says whose backlog
     delays requests, ``events`` which kinds of events are written. Without ``keys`` the log takes a record twice.
     """
 

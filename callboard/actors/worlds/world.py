@@ -12,10 +12,10 @@ from callboard.actors.core.agent import Clock
 from callboard.actors.core.decision import Perform
 from callboard.actors.core.hooks import Hook, Hooks
 from callboard.actors.core.shortening import ShortenTopics
-from callboard.actors.publisher.effects import BuildPackage, CollectBlobs, LoadIndex, SaveIndex
+from callboard.actors.publisher.effects import BuildPackage, CollectBlobs, LoadCheckpoint, SaveCheckpoint
 from callboard.actors.subscriber.effects import ImportPackages, OpenRepository, RunHook, SaveLedger, SurveyRepository
+from callboard.actors.worlds.checkpoint_file import CheckpointFile
 from callboard.actors.worlds.import_spans import hook_span, import_spans
-from callboard.actors.worlds.index_file import IndexFile
 from callboard.actors.worlds.log_world import LogWorld
 from callboard.actors.worlds.shortening.shortener import Shortener
 from callboard.backends.blob_store import BlobStore
@@ -81,7 +81,7 @@ class AgentWorld(LogWorld):
         self._max_package_bytes = max_package_bytes
         self._archived = archived
         self._clock = clock
-        self._index_file = IndexFile(log, checkpoint)
+        self._checkpoint_file = CheckpointFile(log, checkpoint)
         self._shortener = Shortener(log)
 
     async def perform(self, effect: Perform) -> Any:  # noqa: PLR0911 - one line an effect
@@ -94,10 +94,10 @@ class AgentWorld(LogWorld):
                     self._log, self._blobs, package=package, status=status, grace_s=grace_s, now_ns=now_ns, delete=True,
                     archived=self._archived,
                 )  # fmt: skip
-            case LoadIndex(topic, log_id):
-                return await self._index_file.load(topic, log_id)
-            case SaveIndex(topic, index):
-                return await self._index_file.save(topic, index)
+            case LoadCheckpoint(topic, log_id):
+                return await self._checkpoint_file.load(topic, log_id)
+            case SaveCheckpoint(topic, index):
+                return await self._checkpoint_file.save(topic, index)
             case ShortenTopics(topics, limits, now_ns):
                 return await self._shortener.run(topics, limits, now_ns)
             case SurveyRepository(paths=paths):

@@ -31,7 +31,7 @@ def check_content(put: Put, size: int, digest: str) -> None:
         raise BlobDamaged(
             f"{wrong}: blob {put.digest} is damaged; publish its content again with --full, which replaces it"
         )
-    raise PackageCorrupt(f"{wrong}; publish it again, and clear this package")
+    raise PackageCorrupt(f"{wrong}; publish it again with --full, and clear this package")
 
 
 def _check_put(put: Put) -> None:

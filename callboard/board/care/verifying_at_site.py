@@ -7,14 +7,14 @@ from callboard.board.care.verifying import Verified, compare
 from callboard.board.command.commands import list_content
 from callboard.board.context import BoardContext
 from callboard.board.read.questions import member
-from callboard.board.read.sites.site_board import at_site
+from callboard.board.read.sites.site_board import find_at_site
 from callboard.errors import NotAnswered, RequestRefused
 from callboard.messages.headers import SEPARATOR
 
 
 async def verify_at_site(board: BoardContext, subscriber: str, paths: tuple[str, ...], timeout_s: float) -> Verified:
     """As ``verify``: the command goes by the relay, so that the list is of the subscriber that the relay speaks for."""
-    its = await at_site(board, subscriber, timeout_s)
+    its = await find_at_site(board, subscriber, timeout_s)
     if its.board is None or SEPARATOR in its.name:
         raise RequestRefused(its.unknown(f"what {subscriber} should have", "verify {}"), code="at_site")
     with its.naming_site():
@@ -26,7 +26,7 @@ async def verify_at_site(board: BoardContext, subscriber: str, paths: tuple[str,
         raise RequestRefused(f"{subscriber} does not list its content: {result.reason}", code="declined")
     topic = its.board.topics.package
     offsets = Offsets(its.board.log, topic, its.relay.announcement.subscriber, its.log_id)
-    lacks, end = await offsets.at_site(result.position + 1), (await its.board.log.bounds(topic)).end
+    lacks, end = await offsets.first_from_source(result.position + 1), (await its.board.log.bounds(topic)).end
     there = replace(result, position=(lacks.record.offset if lacks is not None else end) - 1)
     found = await compare(its.board, said, there, paths)
     at = await its.origins(each.offset for each in found.differences if each.offset >= 0)

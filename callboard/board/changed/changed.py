@@ -32,7 +32,7 @@ PATHS_MAX = 1000
 
 @dataclass(frozen=True, slots=True)
 class Changed:
-    """What to send. ``whole`` is the reason why that is everything; empty if it is not.
+    """What to send. ``whole``: why everything must be sent; empty if the other fields say what to send.
 
     ``paths`` are to be put, or removed if they are in ``gone``; those in ``deep`` with all below. If there are none,
     the log has this tree since ``offset``, the last package that touched it, -1 for none. Of the rest, ``same_files``

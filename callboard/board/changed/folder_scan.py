@@ -109,7 +109,7 @@ class _Scan:
                 self._found.same_bytes += known.size
                 self._found.entries += known.files
             else:
-                known.stamp = stamp if self._same(path, known, seen_or_same) else ""
+                known.stamp = stamp if self._compare_folder(path, known, seen_or_same) else ""
             if path == top:
                 continue
             if self._patterns.admits(path) or path in self._holding or known.files:
@@ -118,7 +118,7 @@ class _Scan:
             elif seen_or_same is not None:
                 self._emptied.add(parent_of(path))
 
-    def _same(self, path: str, known: KnownFolder, seen: list[Seen]) -> bool:
+    def _compare_folder(self, path: str, known: KnownFolder, seen: list[Seen]) -> bool:
         """Find the differences in one folder; whether there are none, and its entries will be known by their times."""
         now, hashed, sizes = dict[str, Row](), dict[str, list[object]](), dict[str, int]()
         for each in seen:

@@ -17,7 +17,8 @@ UNKNOWN = "it is not known what the subscribers can read, for they could not be 
 
 
 async def old_reader(agent: Agent, publisher: str) -> str:
-    """Why not, which names a subscriber of this publisher; empty if they do.
+    """Why packages cannot be in the present format: names a subscriber of this publisher that cannot read it. Empty if
+    all can.
 
     One that is not running counts as well, until it is forgotten: it may come back, and must not stop at a package.
     """

@@ -31,8 +31,8 @@ class Row(NamedTuple):
 class KnownFolder:
     """A folder on the log, by the name of each entry, and what is known of the same folder on disk.
 
-    ``stamp`` identifies the state of the folder on disk in which it was the same as on the log; empty if there is none.
-    It then has that many ``files`` and links, with ``size`` bytes. ``hashed`` has the digests of files by name, each
+    ``stamp`` is the state of the disk folder when it last equalled the log, or empty; ``files`` and links, and their
+    ``size`` in bytes, are counts at that time. ``hashed`` has the digests of files by name, each
     with the state of the file.
     """
 

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from callboard.board.changed.published_tree import KnownFolder, PublishedTree
+from callboard.board.connect.opening import user_caches
 from callboard.version import __version__
 
 FORMAT = 3
@@ -89,9 +90,7 @@ def _read(file: Path) -> bytes:
 
 def cache_file(*names: str) -> Path | None:
     """The file for what these names stand for, in the user's folder for caches; None if the user has no home."""
-    try:
-        folder = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
-    except RuntimeError:
+    if (caches := user_caches()) is None:
         return None
     digest = hashlib.sha256("\0".join(names).encode(errors="backslashreplace"))
-    return folder / "callboard" / "trees" / digest.hexdigest()
+    return caches / "trees" / digest.hexdigest()

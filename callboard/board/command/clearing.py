@@ -74,7 +74,7 @@ async def clear(
     if SEPARATOR in subscriber:
         if first is not None:
             raise RequestRefused(
-                f"first counts packages in the queue of {subscriber}, which is at its site; give up_to"
+                "first counts packages of a queue that only the site has; give up_to (--up-to) instead"
             )
         relay, offset = await _at_site(board, agent, subscriber, up_to, timeout_s)
         return await send(board, agent, subscriber, relay, ClearCommand(offset=offset), options, publisher)

@@ -62,7 +62,7 @@ async def append_again(
     record = await record_at(log, topic, offset)
     message = opened(record)
     if isinstance(message, CallboardError):
-        raise RequestRefused(f"{message}; publish its content again instead", code="gone")
+        raise RequestRefused(f"{message}; publish its content again with --full instead", code="gone")
     if not isinstance(message, PackageMessage) or message.kind is Kind.TEST:
         raise RequestRefused(
             f"offset {offset} has no content to send again; choose a package that has some", code="empty"
@@ -128,6 +128,6 @@ async def renew(blobs: BlobStore, message: PackageMessage) -> None:
         except (PackageCorrupt, BlobMissing):
             raise RequestRefused(
                 f"blob {digest}, {number} of {len(digests)} that this package needs, is gone from the blob store, or "
-                "damaged; restore it from a backup, or publish the content again",
+                "damaged; restore it from a backup, or publish the content again with --full",
                 code="gone",
             ) from None

@@ -80,15 +80,19 @@ def checkpoint_place(settings: BoardSettings) -> Path | None:
     topic = settings.topics.package
     if settings.log.startswith(SQLITE):
         return settings.base / settings.log.removeprefix(SQLITE) / f"{topic}.index"
-    caches = Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache")
-    try:
-        caches = caches.expanduser()
-    except RuntimeError:
-        return None
-    if settings.log.startswith("memory:") or not caches.is_absolute():
+    if settings.log.startswith("memory:") or (caches := user_caches()) is None:
         return None
     log = hashlib.sha256(without_passwords(settings.log).encode()).hexdigest()[:16]
-    return caches / "callboard" / f"{topic}-{log}.index"
+    return caches / f"{topic}-{log}.index"
+
+
+def user_caches() -> Path | None:
+    """The user's folder for what can be made again; None if the user has no home."""
+    try:
+        caches = Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache").expanduser()
+    except RuntimeError:
+        return None
+    return caches / "callboard" if caches.is_absolute() else None
 
 
 def records_for_blobs(settings: BoardSettings, log: Log) -> Archived | None:

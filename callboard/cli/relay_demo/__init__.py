@@ -4,7 +4,7 @@ import asyncio
 import os
 import shutil
 from collections.abc import AsyncIterator, Callable, Iterator
-from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
+from contextlib import AsyncExitStack, ExitStack, asynccontextmanager, contextmanager
 from pathlib import Path
 from random import Random
 from typing import TYPE_CHECKING, Annotated
@@ -30,6 +30,8 @@ DEADLINE_S = 300.0
 SERVER_AT = (5, 15)
 """The edits after which the centre's server is killed."""
 BUCKET = "centre"
+TIMES_MAX = 2
+"""Bytes over the wire to a site, in those published: each is fetched once, and a killed relay fetches some again."""
 
 
 def demo(seed: Annotated[int, typer.Option(help="Of the edits.", show_default=True)] = 1) -> None:
@@ -42,15 +44,17 @@ def demo(seed: Annotated[int, typer.Option(help="Of the edits.", show_default=Tr
 
 @contextmanager
 def _servers() -> "Iterator[tuple[PostgresServer, S3Server]]":
-    try:
-        from callboard.testing.servers.postgres import postgres_server
-        from callboard.testing.servers.s3 import moto_server
+    with ExitStack() as stack:
+        try:
+            from callboard.testing.servers.postgres import postgres_server
+            from callboard.testing.servers.s3 import moto_server
 
-        with postgres_server() as postgres, moto_server() as s3:
+            postgres, s3 = stack.enter_context(postgres_server()), stack.enter_context(moto_server())
             s3.create_bucket(BUCKET)
-            yield postgres, s3
-    except (ImportError, RuntimeError) as error:
-        raise RequestRefused(f"the demo needs a PostgreSQL and an S3 server: {error}", code="inaccessible") from error
+        except (ImportError, RuntimeError) as error:
+            what = f"the demo needs a PostgreSQL and an S3 server: {error}"
+            raise RequestRefused(what, code="inaccessible") from error
+        yield postgres, s3
 
 
 class Demo:
@@ -65,7 +69,7 @@ class Demo:
         self._services, self._killed, self._crashed = Services(), 0, 0
         self._last = -1  # the offset of the last package
         self._sites: dict[str, Callboard] = {}
-        self._relays: dict[str, tuple[str, str]] = {}  # by site, the centre's log and blobs through its own wire
+        self._upstream: dict[str, tuple[str, str]] = {}  # by site, the centre's log and blobs through its own wire
 
     async def run(self) -> tuple[bool, str]:
         """Whether all went well, and the figures."""
@@ -91,7 +95,7 @@ class Demo:
         async with counting_wire(self._postgres.port) as to_log, counting_wire(self._s3.port) as to_blobs:
             log = self._postgres.tcp_url.replace(f":{self._postgres.port}/", f":{to_log.port}/")
             blobs = self._s3.through(to_blobs.port).url(BUCKET)
-            self._relays[site] = log, blobs
+            self._upstream[site] = log, blobs
             yield to_log, to_blobs
 
     async def _open_sites(self, stack: AsyncExitStack) -> None:
@@ -105,7 +109,7 @@ class Demo:
     def _start_relay(self, site: str) -> None:
         from callboard.cli.relay_demo.service import serve_relay
 
-        self._services.start(site, serve_relay, self._folder, site, *self._relays[site], self._s3.environment)
+        self._services.start(site, serve_relay, self._folder, site, *self._upstream[site], self._s3.environment)
 
     async def _play(self, centre: Callboard) -> None:
         from callboard.cli.demo.edits import Edits
@@ -144,12 +148,11 @@ class Demo:
 
     async def _settled(self, centre: Callboard) -> None:
         """Wait until every site says that all of its subscribers have everything."""
+        from callboard.board.read.status.status import members
         from callboard.cli.relay_demo.service import EDGES
 
         self._tell("all is published; what the sites lack comes now")
         while True:
-            from callboard.board.read.status.status import members
-
             rows = [each.announcement for each in await members(await centre.context.viewer(), "", 5)]
             done = [row for row in rows if row.site and row.site.subscribers == EDGES and row.offset >= self._last]
             if len(done) == len(SITES):
@@ -166,7 +169,7 @@ class Demo:
             self._tell(each)
         trees, times = len(SITES) * EDGES, max(carried.values()) / found.length
         megabytes = ", ".join(f"{each / 1e6:.1f}" for each in carried.values())
-        good = found.good and times < 2 and self._killed > 0 and self._crashed == len(SERVER_AT)
+        good = found.good and times < TIMES_MAX and self._killed > 0 and self._crashed == len(SERVER_AT)
         return good, (
             f"relay demo: {trees - len(found.different)} of {trees} trees identical at {len(SITES)} sites after "
             f"{found.packages} packages; {self._killed} relays and the server {self._crashed} times killed, "

@@ -21,7 +21,7 @@ async def _run(options: BoardOptions, loaded: Loaded, *, create: bool) -> None:
     with stop_signals() as stop:
         async with open_board(loaded, create=create, configure=configure) as board:
             line, url = structlog.get_logger(), loaded.config.outbox
-            async with board.jobs.outbox(url) as relay:
+            async with board.jobs.outbox(url) as runner:
                 line.info("outbox.started", log=place(loaded.config.log), database=place(url))
-                await first_of(stop.wait(), relay.ended())
+                await first_of(stop.wait(), runner.ended())
             line.info("outbox.stopped")

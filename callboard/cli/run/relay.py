@@ -46,7 +46,9 @@ def relay(
     ledger: Ledger = None,
     follow: Annotated[list[str] | None, typer.Option(metavar="PUBLISHER", help="Only this one; repeatable.")] = None,
     include: Include = None,
-    exclude: Annotated[list[str] | None, typer.Option(metavar="PATTERN", help="Without these; repeatable.")] = None,
+    exclude: Annotated[
+        list[str] | None, typer.Option(metavar="PATTERN", help="Leave out packages that touch only these; repeatable.")
+    ] = None,
     editable: Annotated[bool, typer.Option("--editable", help="Allow skipping packages.")] = False,
     start: Annotated[str | None, typer.Option(help="First start: earliest, latest or an offset.")] = None,
     on_gap: OnGap = None,
@@ -59,7 +61,7 @@ def relay(
     member: Member = None,
     create: Annotated[bool, typer.Option("--create", help="Create the site's log if it does not exist.")] = False,
 ) -> None:
-    """Run a relay: append every package to the log of another site, and speak for the subscribers there."""
+    """Run a relay: append packages to the log of a site, and speak for the subscribers there."""
     flags = _flags(
         relay_name(name), to=to, to_blobs=to_blobs, ledger=ledger, follows=follow, include=include, exclude=exclude,
         editable=editable, start=start, on_gap=on_gap, expect=expect, skip_commands=skip_command, standby=standby,

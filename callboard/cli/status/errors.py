@@ -56,7 +56,10 @@ def _advise(view: Page[FailedPackage]) -> None:
         show("")
         show_table(("FOR EXAMPLE", ""), ((f"$ {command}", does) for command, does in commands))
     if any(row.expired for row in view.items):
-        show("", "expired: the package is trimmed from the log and cannot be retried; publish its paths again")
+        show(
+            "",
+            "expired: the package is trimmed from the log and cannot be retried; publish its paths again with --full",
+        )
 
 
 def _commands(row: FailedPackage) -> Iterator[tuple[str, str]]:

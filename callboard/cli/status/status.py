@@ -51,7 +51,7 @@ def status(
     plain = tuple(name for name in names or () if SEPARATOR not in name)
     selection = Selection(plain, tuple(state or ()), needs, sort)
     if watch and (json or behind or not sys.stdout.isatty()):
-        raise ConfigError("--watch needs a terminal, and is not for SITE/SUBSCRIBER; leave it out")
+        raise ConfigError("--watch needs a terminal, and is not for --json or SITE/SUBSCRIBER; leave one out")
     from callboard.cli.status.status_screen import Screen
 
     section = options.load().config.retention

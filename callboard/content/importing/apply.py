@@ -73,13 +73,13 @@ def checked(message: PackageMessage, content: Content | None, spool: Path | None
     """
     _check_format(message)
     if content is None:
-        raise PackageCorrupt(f"package {message.package_id} adds content but has none; publish it again")
+        raise PackageCorrupt(f"package {message.package_id} adds content but has none; publish it again with --full")
     digest, size = _measured(content)
     if digest != message.content_digest:
         wrong = f"package {message.package_id} has the digest {digest} instead of {message.content_digest!r}"
         if message.content_ref == message.content_digest:  # otherwise no blob could ever match the record
             raise BlobDamaged(f"{wrong}: its blob is damaged; publish the content again with --full, which replaces it")
-        raise PackageCorrupt(f"{wrong}; restore its content or publish it again")
+        raise PackageCorrupt(f"{wrong}; restore its content or publish it again with --full")
     package = open_package(content, spool)
     if set(package.paths) != set(message.paths) or set(package.deep_paths) != set(message.deep_paths):
         raise PackageRefused(f"package {message.package_id} has other paths than its record; clear it")

@@ -113,14 +113,16 @@ def _frame(content: Content, file: BinaryIO, header: Header) -> Iterator[BinaryI
     for size, allowed, what in (header.body_bytes, most, ""), (header.manifest_bytes, MANIFEST_MAX, "a manifest of "):
         if size > allowed:
             raise PackageCorrupt(
-                f"the package of {packed} bytes claims to unpack to {what}{size}, and {allowed} are allowed; "
-                "publish the content again"
+                f"the package of {packed} bytes claims to unpack to {what}{size} bytes; the limit is {allowed}; "
+                "publish the content again with --full"
             )
     try:
         with zstandard.ZstdDecompressor(max_window_size=WINDOW_MAX).stream_reader(file, closefd=False) as frame:
             yield frame
     except zstandard.ZstdError as error:
-        raise PackageCorrupt(f"the package cannot be unpacked: {error}; publish the content again") from error
+        raise PackageCorrupt(
+            f"the package cannot be unpacked: {error}; publish the content again with --full"
+        ) from error
 
 
 def _exactly(frame: BinaryIO, size: int) -> Iterator[bytes]:
@@ -130,4 +132,6 @@ def _exactly(frame: BinaryIO, size: int) -> Iterator[bytes]:
         left -= len(chunk)
         yield chunk
     if left or frame.read(1):
-        raise PackageCorrupt(f"the package does not unpack to the {size} bytes that it claims; publish it again")
+        raise PackageCorrupt(
+            f"the package does not unpack to the {size} bytes that it claims; publish it again with --full"
+        )

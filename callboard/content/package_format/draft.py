@@ -82,7 +82,7 @@ def draft(
     max_bytes: int | None = None,
     gone: Set[str] = frozenset(),
     *,
-    packing: bool = False,
+    compressed: bool = False,
 ) -> Draft:
     """Read the requested paths and make a package of them. Blocking: call it outside the event loop.
 
@@ -95,7 +95,7 @@ def draft(
         blob_threshold: files above this many bytes go to the blob store.
         max_bytes: limit of the files' total size; reading stops before the file that would exceed it.
         gone: the deep paths that are not read but removed; this needs version 2 of the format.
-        packing: compress the package if it shrinks; this needs version 2 as well.
+        compressed: compress the package if it shrinks; this needs version 2 as well.
 
     Raises:
         RequestRefused: a missing or invalid path, too much content, or content that changed while it was read.
@@ -112,7 +112,7 @@ def draft(
                 writer.write(entry, form, read=max_bytes is None or size <= max_bytes)
             if max_bytes is not None and size > max_bytes:
                 raise _too_large(size, max_bytes)
-            packed = files.enter_context(_spooled(spool)) if packing else None
+            packed = files.enter_context(_spooled(spool)) if compressed else None
             drafted = writer.finish(2 if gone else 1, packed)
             files.pop_all()  # the draft owns them now
             return drafted
@@ -132,7 +132,7 @@ def _too_large(size: int, max_bytes: int) -> RequestRefused:
     )
 
 
-def changed(path: str) -> RequestRefused:
+def unstable(path: str) -> RequestRefused:
     """The error for a file that changed while it was read."""
     return RequestRefused(f"file {path!r} changed while it was read; publish it again when stable", code="changed")
 
@@ -190,7 +190,7 @@ class _Writer:
             if not apart:
                 self._contents.write(chunk)
         if size != entry.size:
-            raise changed(entry.path)
+            raise unstable(entry.path)
         digest = sha.hexdigest()
         if apart:
             self._large.setdefault(digest, LargeFile(entry.path, digest, size, entry.open))

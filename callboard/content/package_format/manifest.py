@@ -92,10 +92,10 @@ class ManifestEntry:
         path, target = _text(file, path_bytes), _text(file, target_bytes) if target_bytes else ""
         known = _FORMS.get(form)
         if known is None:
-            raise PackageRefused(f"entry {path!r} has the unknown form {form}; publish the content again")
+            raise PackageRefused(f"entry {path!r} has the unknown form {form}; publish the content again with --full")
         has_content = known is Form.FILE or known is Form.BLOB
         if not has_content and (size or any(digest)):
-            raise PackageRefused(f"entry {path!r} is not a file but has content; publish the content again")
+            raise PackageRefused(f"entry {path!r} is not a file but has content; publish the content again with --full")
         if known is Form.FOLDER or known is Form.KEEP:
             mode |= _OWNER_ALL
         return cls(known, path, mode, size, digest.hex() if has_content else "", target)
@@ -135,16 +135,18 @@ class Header(NamedTuple):
         """The header at the start of the file. Raises ``PackageCorrupt`` and ``SchemaTooNew``."""
         magic, version = _START.unpack(_exactly(file, _START.size))
         if magic != MAGIC:
-            raise PackageCorrupt(f"this is not a package: it starts with {magic!r}; publish the content again")
+            raise PackageCorrupt(
+                f"this is not a package: it starts with {magic!r}; publish the content again with --full"
+            )
         if version > VERSION:
             raise SchemaTooNew(
                 f"the package has format version {version} and this process reads up to {VERSION}; upgrade it"
             )
         if version < 1:
-            raise PackageCorrupt("the package has format version 0, which does not exist; publish it again")
+            raise PackageCorrupt("the package has format version 0, which does not exist; publish it again with --full")
         (compressed,) = _COMPRESSED.unpack(_exactly(file, _COMPRESSED.size)) if version > 1 else (0,)
         if compressed > 1:
-            raise PackageCorrupt(f"the package has the unknown compression {compressed}; publish it again")
+            raise PackageCorrupt(f"the package has the unknown compression {compressed}; publish it again with --full")
         return cls(*_LENGTHS.unpack(_exactly(file, _LENGTHS.size)))._replace(
             version=version, compressed=bool(compressed)
         )
@@ -161,7 +163,7 @@ def read_roots(file: BinaryIO, count: int) -> Iterator[tuple[str, bool]]:
     for _ in range(count):
         deep, length = _ROOT.unpack(_exactly(file, _ROOT.size))
         if deep > 1:
-            raise PackageCorrupt(f"a requested path is marked {deep} instead of 0 or 1; publish it again")
+            raise PackageCorrupt(f"a requested path is marked {deep} instead of 0 or 1; publish it again with --full")
         yield _text(file, length), bool(deep)
 
 
@@ -173,7 +175,7 @@ def is_digest(text: str) -> bool:
 def _exactly(file: BinaryIO, size: int) -> bytes:
     data = file.read(size)
     if len(data) < size:
-        raise PackageCorrupt("the package ends too early; restore it or publish the content again")
+        raise PackageCorrupt("the package ends too early; restore it or publish the content again with --full")
     return data
 
 
@@ -181,4 +183,4 @@ def _text(file: BinaryIO, size: int) -> str:
     try:
         return _exactly(file, size).decode()
     except UnicodeDecodeError as error:
-        raise PackageRefused(f"a path is not UTF-8: {error}; publish the content again") from error
+        raise PackageRefused(f"a path is not UTF-8: {error}; publish the content again with --full") from error

@@ -91,7 +91,9 @@ def _check(content: Content, file: BinaryIO, header: Header) -> Package:
     roots = list(read_roots(file, header.roots))
     layout = Layout((path for path, _ in roots), (path for path, deep in roots if deep))
     if [path for path, _ in roots] != list(layout.roots):
-        raise PackageRefused("the requested paths are not sorted, or one occurs twice; publish the content again")
+        raise PackageRefused(
+            "the requested paths are not sorted, or one occurs twice; publish the content again with --full"
+        )
     inline, blobs, kept = 0, dict[str, int](), list[ManifestEntry]()
     keep = header.manifest_bytes <= MANIFEST_KEPT_BYTES
     for _ in range(header.entries):
@@ -102,10 +104,10 @@ def _check(content: Content, file: BinaryIO, header: Header) -> Package:
         if entry.form is Form.FILE:
             inline += entry.size
         elif entry.form is Form.BLOB and blobs.setdefault(entry.digest, entry.size) != entry.size:
-            raise PackageRefused(f"blob {entry.digest} has two sizes; publish the content again")
+            raise PackageRefused(f"blob {entry.digest} has two sizes; publish the content again with --full")
     layout.finish()
     if file.tell() != header.size + header.manifest_bytes or inline != header.content_bytes:
-        raise PackageCorrupt("the package's lengths do not add up; restore it or publish the content again")
+        raise PackageCorrupt("the package's lengths do not add up; restore it or publish the content again with --full")
     deep_paths = tuple(path for path, deep in roots if deep)
     return Package(content, layout.roots, deep_paths, layout.entries, blobs, layout.trees(), tuple(kept))
 
@@ -153,6 +155,6 @@ def _slice(content: Content, position: int, size: int) -> Iterator[bytes]:
         while size:
             chunk = file.read(min(size, CHUNK_BYTES))
             if not chunk:
-                raise PackageCorrupt("the content ends too early; restore it or publish it again")
+                raise PackageCorrupt("the content ends too early; restore it or publish it again with --full")
             size -= len(chunk)
             yield chunk

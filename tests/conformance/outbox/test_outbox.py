@@ -20,7 +20,7 @@ from callboard import BoardJobs, Callboard, ConfigError, NewJob, RequestRefused,
 from callboard.actors.jobs.rules import adding
 from callboard.backends.postgres.outbox import SQL, OutboxTable, opened, server_of
 from callboard.backends.postgres.server import Connection, Server
-from callboard.board.jobs.outbox import relay
+from callboard.board.jobs.outbox import outbox as running
 from callboard.messages.topics import job_topic
 from tests.e2e.conftest import DEADLINE_S
 from tests.unit.board.member.test_interruptions import cancelled_after
@@ -31,7 +31,7 @@ Scenario = Callable[[BoardJobs, Connection], Awaitable[None]]
 @pytest.fixture(autouse=True)
 def _polls_are_rare(monkeypatch: pytest.MonkeyPatch) -> None:
     """So that only notifications are in time."""
-    monkeypatch.setattr(relay, "POLL_S", 10 * DEADLINE_S)
+    monkeypatch.setattr(running, "POLL_S", 10 * DEADLINE_S)
 
 
 @asynccontextmanager
@@ -319,7 +319,7 @@ def test_each_job_is_added_once_while_relays_are_killed_at_every_step(postgres_u
 def test_of_two_relays_the_second_takes_over_when_the_first_loses_its_connection(
     postgres_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(relay, "POLL_S", 0.05)
+    monkeypatch.setattr(running, "POLL_S", 0.05)
     lock = "SELECT pid FROM pg_locks WHERE locktype = 'advisory' AND granted"
 
     async def scenario(jobs: BoardJobs, caller: Connection) -> None:
@@ -343,7 +343,7 @@ async def begun(jobs: BoardJobs, url: str, caller: Connection, *, appended: bool
     async with opened(server_of(url)) as table:
         assert await outbox._begin(table)
         if appended:
-            batch = relay.Batch.of((await table.batches())[0])
+            batch = running.Batch.of((await table.batches())[0])
             assert await outbox._appended(batch, await table.rows(str(batch))) is None
 
 
@@ -351,7 +351,7 @@ async def begun(jobs: BoardJobs, url: str, caller: Connection, *, appended: bool
 def test_a_relay_that_comes_back_after_its_batch_is_forgotten_adds_it_once(
     postgres_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, appended: bool
 ) -> None:
-    monkeypatch.setattr(relay, "WINDOW", 3)
+    monkeypatch.setattr(running, "WINDOW", 3)
     monkeypatch.setattr(adding, "REQUESTS_MAX", 3)
 
     async def scenario(jobs: BoardJobs, caller: Connection) -> None:
@@ -367,7 +367,7 @@ def test_a_relay_that_comes_back_after_its_batch_is_forgotten_adds_it_once(
 def test_a_record_that_comes_too_late_adds_nothing_and_its_jobs_are_added_by_another(
     postgres_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(relay, "WINDOW", 3)
+    monkeypatch.setattr(running, "WINDOW", 3)
 
     async def scenario(jobs: BoardJobs, caller: Connection) -> None:
         await begun(jobs, postgres_url, caller, appended=False)
@@ -381,9 +381,9 @@ def test_a_record_that_comes_too_late_adds_nothing_and_its_jobs_are_added_by_ano
             return await real(topic, records)
 
         async with opened(server_of(postgres_url)) as table:
-            batch = relay.Batch.of((await table.batches())[0])
+            batch = running.Batch.of((await table.batches())[0])
             monkeypatch.setattr(jobs._board.log, "append", slow)
-            assert await outbox._appended(batch, await table.rows(str(batch))) == relay.LATE
+            assert await outbox._appended(batch, await table.rows(str(batch))) == running.LATE
         assert await relayed(jobs, postgres_url, caller) == [*range(5), "once"]
 
     run(postgres_url, tmp_path, scenario)

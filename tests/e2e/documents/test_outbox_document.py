@@ -10,7 +10,7 @@ import pytest
 
 from callboard import Callboard
 from callboard.board.jobs.outbox.checkup import WAIT_MAX_S
-from callboard.board.jobs.outbox.relay import WINDOW, Outbox
+from callboard.board.jobs.outbox.outbox import WINDOW, Outbox
 from callboard.testing.servers.postgres import postgres_server
 from tests.e2e.conftest import DEADLINE_S, Terminal
 

@@ -24,7 +24,7 @@ NOISE = random.Random(1).randbytes(5000)
 
 
 def written(source: Tree, spool: Path, *deep: str, gone: frozenset[str] = frozenset(), packing: bool = True) -> bytes:
-    with draft(source, deep or ("/",), deep or ("/",), spool, gone=gone, packing=packing) as it:
+    with draft(source, deep or ("/",), deep or ("/",), spool, gone=gone, compressed=packing) as it:
         data = b"".join(it.stream())
         assert (it.length, it.digest) == (len(data), hashlib.sha256(data).hexdigest())
         assert it.unpacked >= len(data)

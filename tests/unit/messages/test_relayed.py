@@ -7,7 +7,15 @@ import pytest
 from callboard.messages.distribution.topic_messages import Kind, PackageMessage
 from callboard.messages.headers import RecordHeaders, new_record, open_record
 from callboard.messages.record import NewRecord, Record, pack_headers
-from callboard.messages.relayed import Origin, at_site, has_passed, is_too_far, key, origin_of, relayed
+from callboard.messages.relayed import (
+    Origin,
+    has_passed,
+    is_too_far,
+    key,
+    origin_of,
+    relayed,
+    site_recipients,
+)
 
 PACKAGE = PackageMessage(publisher_instance="i", publisher="main", package_id="p", kind=Kind.DELETE, paths=("/a",))
 
@@ -83,7 +91,7 @@ def test_a_way_has_an_end() -> None:
     ],
 )
 def test_recipients_are_named_as_at_the_site(recipients: tuple[str, ...], there: tuple[str, ...]) -> None:
-    assert at_site(recipients, "berlin") == there
+    assert site_recipients(recipients, "berlin") == there
     after = passed_on(original(replace(PACKAGE, recipients=recipients)), "berlin", "centre").at(1, 1)
     assert open_record(after, PackageMessage) == replace(PACKAGE, recipients=there)
     assert RecordHeaders.parse(after.headers).recipients == "\n".join(there)

@@ -10,9 +10,10 @@ SLACK = 16
 """The fraction of the bound evicted at a time, or exceeded while reading: moving arrays is costly."""
 
 SEGMENT = 5_000
-"""Offsets read at a time towards older packages, as a fraction of the index: other readers of the log
-wait no longer than for one piece, and a query for a short queue does not wait for a longer one to be counted."""
+"""Least number of offsets read at a time towards older packages: other readers of the log wait no longer than for one
+piece, and a query for a short queue does not wait for a longer one to be counted."""
 SEGMENT_PART = 50
+"""Or this part of the index, if that is more."""
 
 
 class CachedRange:

@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 
 from callboard.actors.core.decision import Done, Effect, Failed, note
-from callboard.actors.publisher.effects import LoadIndex, SaveIndex
+from callboard.actors.publisher.effects import LoadCheckpoint, SaveCheckpoint
 from callboard.actors.publisher.queues.package_index import PackageIndex
 
 SAVE_MIN = 5_000
@@ -33,7 +33,7 @@ class Checkpointing:
         """Read it, if packages this many offsets back are wanted, unless that was begun."""
         if self._topic and not self._asked and back > CHECKPOINT_OFFSETS:
             self._asked = self.is_loading = True
-            yield LoadIndex(self._topic, log_id)
+            yield LoadCheckpoint(self._topic, log_id)
 
     def loaded(self, ended: Done | Failed) -> PackageIndex | None:
         """It was read; the index that it has, if it is right."""
@@ -50,7 +50,7 @@ class Checkpointing:
         older, newer = index.through(start - 1), len(index) - index.through(stop - 1)
         if older >= SAVE_MIN or newer >= max(SAVE_MIN, (len(index) - newer) // SAVE_PART):
             self.is_saving, self._covered = True, (index.start, index.stop)
-            yield SaveIndex(self._topic, index.copy())
+            yield SaveCheckpoint(self._topic, index.copy())
 
     def saved(self, ended: Done | Failed) -> Iterable[Effect]:
         """It was written, or could not be; then the next one is."""

@@ -16,7 +16,7 @@ from callboard.messages.distribution.queue_mail import (
 )
 from callboard.messages.event import replaced
 
-GLIMPSE_OFFSETS = 500
+PREVIEW_OFFSETS = 500
 """Offsets that a preview covers from the queue's head: one read of the log. A page is rarely longer."""
 
 
@@ -45,7 +45,7 @@ class QueuePreview:
         if self.ready or (done.start, done.stop) != (self.start, self.stop):
             return False
         if not done.problem and done.first >= self.stop:
-            self.start, self.stop = done.first, done.first + GLIMPSE_OFFSETS
+            self.start, self.stop = done.first, done.first + PREVIEW_OFFSETS
             return True
         self.ready, self.problem = True, done.problem
         return False

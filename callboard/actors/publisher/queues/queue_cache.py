@@ -20,11 +20,11 @@ from callboard.actors.core.decision import (
     Stopping,
     Tick,
 )
-from callboard.actors.publisher.effects import LoadIndex
+from callboard.actors.publisher.effects import LoadCheckpoint
 from callboard.actors.publisher.queues.cached_range import CachedRange
 from callboard.actors.publisher.queues.checkpointing import Checkpointing
 from callboard.actors.publisher.queues.page_details import Pages, Range
-from callboard.actors.publisher.queues.preview import GLIMPSE_OFFSETS, QueuePreview, Waiting
+from callboard.actors.publisher.queues.preview import PREVIEW_OFFSETS, QueuePreview, Waiting
 from callboard.actors.publisher.queues.queries import Query, page_limit, reach, refusal, wanted
 from callboard.actors.publisher.roles import OLDER_POLLER, TAIL_POLLER
 from callboard.actors.publisher.settings import MAX_ENTRIES
@@ -60,7 +60,7 @@ PUBLISHERS_MAX = 10_000
 
 @dataclass(frozen=True, slots=True)
 class QueueCacheSettings:
-    """Bounds: packages in memory (about 27 bytes each), summaries kept for pages, waiting queries. ``topic`` is the
+    """Bounds: packages in memory (about 25 bytes each), summaries kept for pages, waiting queries. ``topic`` is the
     package topic, if there is a checkpoint of it.
     """
 
@@ -110,7 +110,7 @@ class QueueCache:
             case PackagesSeen():
                 self._cached.fill(message)
                 self._pages.fill(message.packages)
-                for preview in self._glimpses():
+                for preview in self._previews():
                     preview.fill(message)
             case RangeDone() if message.log_id == self._cached.log_id:
                 yield from self._done(message)
@@ -125,7 +125,7 @@ class QueueCache:
                 self._asked = []
                 yield from self._serve()
                 yield from map(self._want, self._pages.ranges)
-                yield from (self._look(preview) for preview in self._glimpses() if not preview.ready)
+                yield from (self._look(preview) for preview in self._previews() if not preview.ready)
             case Done() | Failed() | Stopping():
                 yield from self._keep(message)
 
@@ -135,7 +135,7 @@ class QueueCache:
             case Stopping():
                 self._stopping = True
                 yield from self._checkpoint.save(self._cached.index)
-            case Done(LoadIndex()) | Failed(LoadIndex()):
+            case Done(LoadCheckpoint()) | Failed(LoadCheckpoint()):
                 found = self._checkpoint.loaded(message)
                 if found is not None and found.log_id == self._cached.log_id:
                     self._cached.checkpoint = found
@@ -159,7 +159,7 @@ class QueueCache:
         if self._cached.add(seen):
             self._goal = None
             self._checkpoint = Checkpointing(self._settings.topic)
-            yield from self._refuse("the log was replaced; ask again", glimpsed=True)
+            yield from self._refuse("the log was replaced; ask again", previewed=True)
             void = self._pages.void("the log was replaced; ask again")
             yield from (Reply(page.origin, page.answer()) for page in void)
         self._pages.hold(seen.packages)
@@ -171,14 +171,14 @@ class QueueCache:
             yield from self._refuse(done.problem)
         if not done.problem:
             self._cached.trim(done.first)
-        yield from self._glimpsed(done)
+        yield from self._previewed(done)
         yield from (Reply(page.origin, page.answer()) for page in self._pages.finish(done))
         yield from self._serve()
 
-    def _refuse(self, problem: str, *, glimpsed: bool = False) -> Iterable[Effect]:
+    def _refuse(self, problem: str, *, previewed: bool = False) -> Iterable[Effect]:
         """Answer all waiting queries with the problem; or only those with a preview that is no longer true."""
         for origin, waiting in list(self._waiting.items()):
-            if not glimpsed or waiting.preview is not None:
+            if not previewed or waiting.preview is not None:
                 del self._waiting[origin]
                 yield Reply(origin, refusal(waiting.query, problem))
 
@@ -230,7 +230,7 @@ class QueueCache:
                 continue
             if isinstance(query, QueueQuery) and preview is None:
                 start = max(reach(query), coverage.first)
-                begun = QueuePreview(query, start, min(start + GLIMPSE_OFFSETS, coverage.start))
+                begun = QueuePreview(query, start, min(start + PREVIEW_OFFSETS, coverage.start))
                 self._waiting[origin] = waiting._replace(end=0, preview=begun)
                 yield self._look(begun)
             elif preview is None or preview.ready:
@@ -281,10 +281,10 @@ class QueueCache:
         else:
             yield Reply(origin, page.answer())
 
-    def _glimpses(self) -> list[QueuePreview]:
+    def _previews(self) -> list[QueuePreview]:
         return [waiting.preview for waiting in self._waiting.values() if waiting.preview is not None]
 
-    def _glimpsed(self, done: RangeDone) -> Iterable[Effect]:
+    def _previewed(self, done: RangeDone) -> Iterable[Effect]:
         """A range was read: answer the queries that waited only for it."""
         for origin, (query, _, _, preview) in list(self._waiting.items()):
             if preview is not None and preview.finish(done):

@@ -139,8 +139,8 @@ def retry_passed(ledger: Ledger, offset: int, subscriber: str) -> Accepted | Ref
 def out_of_order(offset: int, relay: str) -> Refused:
     """Refuse to retry a package that a relay gave up: it keeps the order of its site's log."""
     return Refused(
-        f"offset {offset} was given up, and a relay appends nothing behind later packages; to relay its content now, "
-        f"callboard log resend {offset} --to {quote(relay)}"
+        f"offset {offset} was given up, and a relay keeps the order of the log; to send the content again, run "
+        f"`callboard log resend {offset} --to {quote(relay)}`"
     )
 
 

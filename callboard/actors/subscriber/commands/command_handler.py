@@ -116,9 +116,9 @@ class CommandHandler:
         if not self._settings.speaks_for(command.subscriber):
             return
         message = CommandReceived(log_id=log_id, offset=record.offset, command=command, time_ns=record.time_ns)
-        at_site = command.subscriber != self._settings.name  # what this relay was not told is for its predecessor
+        is_forwarded = command.subscriber != self._settings.name
         before = self._before
-        if before is None or (before.names_us(message) if at_site else before.concerns_us(message)):
+        if before is None or (before.names_us(message) if is_forwarded else before.concerns_us(message)):
             yield Send(IMPORTER, message)
 
     def _refuse(self, record: Record, log_id: str, reason: str, now: Moment) -> Iterator[Effect]:

@@ -115,12 +115,15 @@ class CommandExecution:
     def _answer(self, message: CommandReceived, now: Moment) -> Answering:
         command, ledger = message.command, self.state.ledger
         names = answers.name(command)
-        if reason := distrust(message, self.settings, ledger):
+        reason = distrust(message, self.settings, ledger)
+        if not reason and names not in COMMANDS:
+            reason = f"{names or 'nothing'!r} is not a command that this version knows; upgrade the subscriber"
+        if reason:
             return Refused(reason)
-        if names not in COMMANDS:
-            return Refused(f"{names or 'nothing'!r} is not a command that this version knows; upgrade the subscriber")
-        if command.subscriber != self.settings.name or command.verify is not None:
-            return self._verify(message) if command.subscriber == self.settings.name else self._forward(message)
+        if command.subscriber != self.settings.name:
+            return self._forward(message)
+        if command.verify is not None:
+            return self._verify(message)
         if (offset := answers.about(message)) is not None:
             return (yield from self._about_package(message, offset, now))
         if command.retry is not None:

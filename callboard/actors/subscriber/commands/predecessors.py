@@ -47,7 +47,7 @@ class Predecessors:
         return False
 
     def names_us(self, message: CommandReceived) -> bool:
-        """Whether it is for this instance by name; so must be what a relay forwards, and it is in force elsewhere."""
+        """Whether the command names this instance; a relay forwards only such commands."""
         return message.command.subscriber_instance == self._instance
 
     @property

@@ -16,7 +16,7 @@ RECALL_MAX = 10_000
 READ_MAX = 500
 """Records in one read."""
 
-PUBLISH = "publish it again"
+PUBLISH = "publish its content again with --full"
 
 
 class GivenUpRetry:

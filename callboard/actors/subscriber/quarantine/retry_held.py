@@ -70,7 +70,9 @@ class HeldRetry:
             return
         found = self._found(offset, outcome.result) if isinstance(outcome, Done) else None
         if found is None:
-            yield from self._give_up(offset, "it is no longer in the log; publish its paths again, then skip it", now)
+            yield from self._give_up(
+                offset, "it is no longer in the log; publish its paths again with --full, then skip it", now
+            )
         elif found.problem is not None:
             yield from self._give_up(offset, ledger_changes.text(found.problem), now)
         elif found.message is None:

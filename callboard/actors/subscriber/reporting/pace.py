@@ -13,7 +13,7 @@ GAP_S = 1.0
 """Least time between two announcements of a subscriber in a small fleet, in seconds."""
 
 SPARSE_S = 10.0
-"""A longer configured interval grows as if it was this one, so only where it is too short for the budget."""
+"""Growth starts from at most this interval, so a longer one grows only once the budget needs it."""
 
 EARLY_PART = 0.1
 """Of an interval that has grown: an announcement is up to this part early, so that those started together do not stay

@@ -1,1 +1,3 @@
-"""What a relay does for the site whose log it appends to: it tells of its subscribers, and passes commands on."""
+"""What a relay does for the site whose log it appends to: it tells of its subscribers, and carries
+the results of commands up.
+"""

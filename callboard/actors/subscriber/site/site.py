@@ -16,7 +16,7 @@ SURVEY = "survey"
 SURVEY_S = 2.0
 """Between two surveys of the site, at least: what is seen of it from above is that much older."""
 SURVEY_REST = 20.0
-"""A survey takes one part in this of a core: a site of ten thousand is surveyed less often."""
+"""Rest after a survey, in multiples of its duration: a site of ten thousand is surveyed less often."""
 SURVEY_REST_MAX_S = 30.0
 """But a server that was slow once is asked again."""
 CARRY = "carry"

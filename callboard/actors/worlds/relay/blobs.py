@@ -42,7 +42,7 @@ async def bring(digest: str, source: BlobStore, target: BlobStore, spool: Path) 
     try:
         await target.put(digest, _chunks(file), file.stat().st_size)
     except PackageCorrupt as error:
-        damaged = f"blob {digest} is damaged at its source; publish its content again, which replaces it"
+        damaged = f"blob {digest} is damaged at its source; publish its content again with --full, which replaces it"
         raise BlobDamaged(damaged) from error
     finally:
         if spool in file.parents:

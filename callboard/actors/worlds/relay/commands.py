@@ -67,17 +67,19 @@ class Commands:
         """The command with offsets of the site's log; or why there is none."""
         offsets = Offsets(self._site.log, self._site.topics.package, self._relay, source)
         if command.clear is not None:
-            behind = await offsets.at_site(command.clear.offset + 1)
+            behind = await offsets.first_from_source(command.clear.offset + 1)
             last = await offsets.last(behind.record.offset if behind is not None else None)
             if last is None:
-                return f"nothing up to offset {command.clear.offset} that was relayed is on the log of {self._relay}"
+                what = f"nothing up to offset {command.clear.offset} that was relayed is on the log of {self._relay}"
+                return f"{what}; see `callboard status {self._relay}` for what is relayed"
             return replaced(command, clear=replace(command.clear, offset=last.record.offset))
         about = command.skip or (command.retry if command.retry and command.retry.offset >= 0 else None)
         if about is None:
             return command
-        found = await offsets.at_site(about.offset)
-        if found is None or found.origin != about.offset:
-            return f"offset {about.offset} was not relayed to site {self._relay}"
+        found = await offsets.first_from_source(about.offset)
+        if found is None or found.source_offset != about.offset:
+            what = f"offset {about.offset} was not relayed to site {self._relay}"
+            return f"{what}; see `callboard status {self._relay}` for what is relayed"
         kind = "skip" if command.skip is not None else "retry"
         return replaced(command, **{kind: replace(about, offset=found.record.offset)})
 
@@ -127,8 +129,8 @@ class Commands:
     async def _carried(
         self, result: CommandResultMessage, record: Record, log_id: str, offsets: Offsets, now_ns: int
     ) -> NewRecord:
-        lacks, last = await offsets.first_since(result.offset + 1), await offsets.last()
-        here = lacks.origin - 1 if lacks is not None else last.origin if last is not None else -1
+        last = await offsets.last()
+        here = await offsets.processed(result.offset, otherwise=last.source_offset if last is not None else -1)
         command_id = result.command_id.removeprefix(self._prefix)
         message = replaced(result, subscriber=self._prefix + result.subscriber, command_id=command_id, offset=here)
         return new_record(
@@ -137,8 +139,8 @@ class Commands:
         )  # fmt: skip
 
     async def _bring_listing(self, digest: str, spool: Path) -> None:
-        """Copy the list of a tree for the asker; one that is not there any more was asked for long ago. One that is
-        damaged, or none at all, must not hold up the results of others: the asker learns it when the list is read.
+        """Copy the listing for the asker. A missing or damaged one must not block other results; the asker finds out
+        when reading it.
         """
         with suppress(BlobMissing, PackageError):
             await bring(digest, self._site.blobs, self._blobs, spool)

@@ -51,22 +51,26 @@ class Forwarding:
                     )
                 if ledger is None and last is not None:
                     ledger = Ledger(
-                        instance=new_id(), subscriber=self._relay, log_id=source, positioned=True, offset=last.origin
+                        instance=new_id(),
+                        subscriber=self._relay,
+                        log_id=source,
+                        positioned=True,
+                        offset=last.source_offset,
                     )
-                relayed_to, at = (last.origin, last.record.offset) if last else (-1, -1)
+                relayed_to, at = (last.source_offset, last.record.offset) if last else (-1, -1)
                 return ledger and replace(ledger, site_log_id=log_id, site_next=at + 1, site_relayed=relayed_to)
         await self.check(ledger, source)
         return ledger
 
     async def check(self, ledger: Ledger, source: str) -> str:
-        """The identity of the site's log, which is that of the ledger and has what was relayed. Raises as ``place``."""
+        """Check that this is the ledger's log, with what was relayed; return its identity. Raises as ``place``."""
         async with self._site_log():
             log_id = await self._site.log.identity(self._topic)
             if ledger.site_log_id not in ("", log_id):
                 raise RepositoryUnavailable(
-                    f"the log of site {self._relay} was replaced, or the ledger is another relay's: the log is "
-                    f"{log_id[:8]}, and the ledger is of {ledger.site_log_id[:8]}; to fill this log from the oldest "
-                    "package on, start the relay with another ledger"
+                    f"the log of site {self._relay} ({log_id[:8]}) is not the one in the ledger "
+                    f"({ledger.site_log_id[:8]}): it was replaced, or the ledger is another relay's; to fill this log "
+                    "from the oldest package on, start the relay with another ledger"
                 )
             if not await self._has_last(ledger, source):
                 raise RepositoryUnavailable(
@@ -83,7 +87,7 @@ class Forwarding:
         if ledger.site_relayed < 0 or at < first:
             return ledger.site_next <= end
         found = await self._offsets(source).at(at)
-        return found is not None and found.origin == ledger.site_relayed
+        return found is not None and found.source_offset == ledger.site_relayed
 
     async def catch_up(self, ledger: Ledger, source: str) -> Ledger:
         """The ledger that knows all packages of this relay at the site, of any process. Raises as ``place``."""
@@ -94,8 +98,8 @@ class Forwarding:
             end = (await self._site.log.bounds(self._topic)).end
             start = self._searched if at < self._searched <= end else at + 1
             async for found in self._offsets(source).since(max(start, 0), end):
-                if found.origin > relayed_to:  # not what a suspended process has appended late
-                    at, relayed_to = found.record.offset, found.origin
+                if found.source_offset > relayed_to:  # not what a suspended process has appended late
+                    at, relayed_to = found.record.offset, found.source_offset
             self._searched = end
         return self._learned(ledger, log_id, at + 1, relayed_to)
 
@@ -114,8 +118,8 @@ class Forwarding:
         return self._known
 
     async def demand_from(self, log: Log, topic: str, ledger: Ledger, source: str) -> None:
-        """The newest package of this relay at the site is the one at its offset on the log that the relay reads, or is
-        not on one of the two any more.
+        """Check that the newest package relayed to the site is still at its offset on the source, unless one of the two
+        logs has trimmed it.
 
         Raises ``RepositoryUnavailable`` if it is another one, or past the end: what the older copy of a log got since
         would count as relayed.
@@ -124,23 +128,23 @@ class Forwarding:
             return
         async with self._site_log():
             there = await self._offsets(source).first_since(max(ledger.site_next - 1, 0))
-        if there is None or there.origin != ledger.site_relayed:
+        if there is None or there.source_offset != ledger.site_relayed:
             return  # trimmed at the site
         first, end = await log.bounds(topic)
-        if there.origin < first:
+        if there.source_offset < first:
             return
-        records = await log.read(topic, there.origin, 1) if there.origin < end else []
-        if [each.header("id") for each in records if each.offset == there.origin] != [there.record.header("id")]:
+        records = await log.read(topic, there.source_offset, 1) if there.source_offset < end else []
+        if [each.header("id") for each in records if each.offset == there.source_offset] != [there.record.header("id")]:
             raise RepositoryUnavailable(
-                f"offset {there.record.offset} of site {self._relay} was relayed from offset {there.origin}, and this "
-                "log has another record there, or none: it was set back to an older copy, or the package only claims "
-                "to be from it; restore this log, or start a relay of another name with --start OFFSET, which appends "
-                "all from there once more"
+                f"offset {there.record.offset} of site {self._relay} was relayed from offset {there.source_offset}, "
+                "and this log has another record there, or none: it was set back to an older copy, or a writer at "
+                "the site forged its path; restore this log, or start a relay of another name with --start OFFSET, "
+                "which appends all from there once more"
             )
 
     @staticmethod
     def due(packages: Sequence[PackageMessage], records: Sequence[Record], ledger: Ledger) -> Due:
-        """The packages that are not there yet, without those that were there before they came here."""
+        """The packages to append: not yet at the site, and never on its log."""
         return [
             (message, record)
             for message, record in zip(packages, records, strict=True)

@@ -14,7 +14,7 @@ class Relayed(NamedTuple):
     """A package that was relayed: its record at the site, and its offset on the log that the relay reads."""
 
     record: Record
-    origin: int
+    source_offset: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +43,11 @@ class Offsets:
             start, window = start + window, min(2 * window, WINDOW_OFFSETS)
         return None
 
+    async def processed(self, offset: int, *, otherwise: int) -> int:
+        """The last offset of the source that one at this offset of the site's log has; or this if it lacks none."""
+        lacks = await self.first_since(offset + 1)
+        return lacks.source_offset - 1 if lacks is not None else otherwise
+
     async def at(self, offset: int) -> Relayed | None:
         """The one at this offset of the site's log; None if there is none."""
         return await anext(self.since(offset, offset + 1), None)
@@ -64,13 +69,13 @@ class Offsets:
                 return came.relay
         return ""
 
-    async def at_site(self, origin: int) -> Relayed | None:
+    async def first_from_source(self, offset: int) -> Relayed | None:
         """The first one whose offset on the source is at least this."""
         low, high = await self.log.bounds(self.topic)
         while low < high:
             middle = (low + high) // 2
             found = await self.first_since(middle)
-            if found is not None and found.origin < origin:
+            if found is not None and found.source_offset < offset:
                 low = found.record.offset + 1
             else:
                 high = middle

@@ -1,7 +1,7 @@
 """The world of a relay: a subscriber's, whose repository has only a ledger, and whose imports go to another log."""
 
 import asyncio
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import replace
 from pathlib import Path
@@ -71,9 +71,9 @@ class RelayWorld(AgentWorld):
         owned: bool = False,
     ) -> None:
         super().__init__(log, blobs, spool, repository=ledger, clock=clock, owned=owned)
-        self._relay, self._source, self._site, self._time, self._new_id = relay, topics, site, clock, new_id
+        self._relay, self._source_topics, self._site, self._time, self._new_id = relay, topics, site, clock, new_id
         self._forwarding = Forwarding(relay, site, everything=everything)
-        self._relayed = -1  # the last package that is known to be from the log that it reads
+        self._verified_to = -1  # the last package that is known to be from the log that it reads
         self._commands = Commands(relay, site, log, blobs, topics.status)
 
     async def perform(self, effect: Perform) -> Any:
@@ -116,7 +116,7 @@ class RelayWorld(AgentWorld):
         await self._held().save(codec.encode(effect.attempt), durable=False)
         source = effect.ledger.log_id
         known = await self._forwarding.catch_up(effect.ledger, source)
-        if known.site_relayed != self._relayed:
+        if known.site_relayed != self._verified_to:
             await self._demand_from_source(known, source)
         due = self._forwarding.due(effect.packages, effect.records, known)
         if due:
@@ -124,18 +124,18 @@ class RelayWorld(AgentWorld):
             if effect.permit.is_over(self._time.now().mono_s):
                 raise NameLapsed("the lease on the name expired; it is relayed once the name is held again")
             known = await self._forwarding.append(due, known, source)
-        self._relayed = known.site_relayed
+        self._verified_to = known.site_relayed
         await self._held().save(codec.encode(known))
         return known
 
     async def _demand_from_source(self, known: Ledger, source: str) -> None:
         try:
-            await self._forwarding.demand_from(self._log, self._source.package, known, source)
+            await self._forwarding.demand_from(self._log, self._source_topics.package, known, source)
         except LogError as error:
             raise RepositoryUnavailable(f"relay {self._relay} cannot look up where it was: {error}") from error
 
     async def _bring_blobs(self, due: Due, parallel: int) -> None:
-        digests = [digest for message, _ in due for digest in _blobs_of(needed_blobs(message), message.content_ref)]
+        digests = [each for it, _ in due for each in (*needed_blobs(it), it.content_ref) if each]
         async with self._spooled(bool(digests)) as spool:
             await bring_all(digests, self._blobs, self._site.blobs, spool, parallel)
 
@@ -147,12 +147,8 @@ class RelayWorld(AgentWorld):
                 await self._forwarding.check(ledger, ledger.log_id)  # those of another log say nothing of this one
         except TimeoutError as error:
             late = f"the log of site {self._relay} has not answered for {SURVEY_MAX_S:g} s"
-            raise RepositoryUnavailable(late) from error
+            raise RepositoryUnavailable(f"{late}; check its server and the network") from error
         return replace(found, time_ns=self._time.now().wall_ns)
 
     async def _source_id(self) -> str:
-        return await self._log.identity(self._source.package)
-
-
-def _blobs_of(needed: Iterable[str], content: str) -> tuple[str, ...]:
-    return (*needed, content) if content else tuple(needed)
+        return await self._log.identity(self._source_topics.package)

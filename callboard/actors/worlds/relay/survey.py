@@ -15,7 +15,7 @@ WORST_MAX = 5
 """Subscribers named in a report, of which there is one every few seconds, however large the site."""
 
 LOGS_MAX, LOGS_CHARS_MAX = 1000, 64_000
-"""Logs named in a report, and characters of their ids: a relay must not take what comes back to it for news."""
+"""Logs named in a report, and characters of their ids, by which a relay recognises reports that came back to it."""
 
 COUNT_MAX = 10**9
 """The most that is believed of a further relay: the sum of what several claim must be one that can be told."""
@@ -64,9 +64,9 @@ async def _lacking(offset: int | None, offsets: Offsets, position: int) -> tuple
     when the first package that it lacks was appended, 0 if it lacks none.
     """
     found = None if offset is None else await offsets.first_since(offset + 1)
-    if found is None or found.origin > position:
+    if found is None or found.source_offset > position:
         return position, 0
-    return found.origin - 1, found.record.time_ns
+    return found.source_offset - 1, found.record.time_ns
 
 
 def _leaves(member: SiteMember) -> Iterator[SiteSubscriber]:

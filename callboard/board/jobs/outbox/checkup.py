@@ -4,14 +4,14 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from callboard.backends.examination import Finding, ok, problem, problem_of
-from callboard.board.jobs.outbox.relay import Outbox
+from callboard.board.jobs.outbox.outbox import Outbox
 from callboard.errors import CallboardError
 
 if TYPE_CHECKING:
     from callboard.backends.postgres.outbox import OutboxState
 
 WAIT_MAX_S = 60.0
-"""A relay takes seconds, and a restart of it less than a minute."""
+"""A runner takes seconds, and a restart of it less than a minute."""
 
 
 async def examine_outbox(outbox: Outbox) -> list[Finding]:

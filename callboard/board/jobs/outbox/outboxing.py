@@ -7,7 +7,7 @@ from callboard.board.jobs.job_spans import adding
 from callboard.board.jobs.log_context import context_here
 from callboard.board.jobs.methods import JobMethods
 from callboard.board.jobs.new_job import NewJob, NewJobOptions, checked_jobs
-from callboard.board.jobs.outbox.relay import Outbox
+from callboard.board.jobs.outbox.outbox import Outbox
 from callboard.board.jobs.outbox.within import columns, write
 from callboard.door import jobs as door
 

@@ -21,7 +21,7 @@ from callboard.board.read.explaining import Explanation, Involved
 from callboard.board.read.queues.queues import entry_id
 from callboard.board.read.sites.report import site_status as view_of
 from callboard.board.read.sites.site import SiteOnBoard
-from callboard.board.read.sites.site_board import AWAY, AtSite, at_site
+from callboard.board.read.sites.site_board import AWAY, AtSite, find_at_site
 from callboard.board.site_status import SiteStatus
 from callboard.board.views import FailedPackage, QueuedPackage, QueueView, Remedy, Trouble
 from callboard.door.limits import ANSWER_S
@@ -47,7 +47,7 @@ async def ask_at_site(question: Question, board: BoardContext, *args: Any, **opt
     seen, told = ANSWERS[question.__name__]
     asked(subscriber=bound.arguments["subscriber"])
     timeout_s = bound.arguments.get("timeout_s", ANSWER_S)
-    its = await at_site(board, bound.arguments["subscriber"], timeout_s)
+    its = await find_at_site(board, bound.arguments["subscriber"], timeout_s)
     if its.board is None:
         return told(its)
     bound.arguments |= {"board": its.board, "subscriber": its.name}
@@ -67,7 +67,7 @@ async def site_status(board: BoardContext, site: str, *, timeout_s: float = ANSW
     Raises ``RequestRefused`` for a name that is not one of a relay, or not one of its site.
     """
     asked(subscriber=site, timeout_s=timeout_s)
-    its = await at_site(board, site, timeout_s)
+    its = await find_at_site(board, site, timeout_s)
     rows = {row.name: row for row in (await questions.status(board, timeout_s)).subscribers}
     found = rows[site_of(site)].site if site_of(site) in rows else None
     found = found or its.status
@@ -204,4 +204,4 @@ ANSWERS: Mapping[str, tuple[Question, Callable[[AtSite], Any]]] = {
     "errors": (_errors_seen, _errors_told),
     "explain": (_explained, _not_explained),
 }
-"""By the name of the question, how the site's answer becomes one of this board, and what is the answer without."""
+"""By question: how to translate the site's answer, and the answer without the site's log."""

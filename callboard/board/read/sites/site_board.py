@@ -56,8 +56,10 @@ class AtSite:
 
     def away(self, error: Exception) -> "AtSite":
         """The same, now that the site's log cannot be read."""
-        silent = f"it does not answer ({str(error) or 'in time'}); try again later"
-        return replace(self, board=None, why=silent if isinstance(error, SILENT) else f"it cannot be read: {error}")
+        silent = f"the site's log does not answer ({str(error) or 'in time'}); try again later"
+        return replace(
+            self, board=None, why=silent if isinstance(error, SILENT) else f"the site's log cannot be read: {error}"
+        )
 
     @property
     def told(self) -> SiteSubscriber | None:
@@ -77,9 +79,9 @@ class AtSite:
             ) from None
 
     def unknown(self, what: str, command: str) -> str:
-        """That this is not known here, why, and how it can be."""
-        done = f"run `callboard {command.format(quote(self.name))}` on that log"
-        return f"{what} is on the site's log, which is not read here: {self.why}, or {done}"
+        """The message that only the site's log knows this: why it is not read, and which command to run there."""
+        done = f"run `callboard {command.format(quote(self.name))}` there"
+        return f"{what} is only on the site's log; {self.why}, or {done}"
 
     @property
     def when(self) -> str:
@@ -114,15 +116,14 @@ class AtSite:
         return found
 
     async def position(self, offset: int) -> int:
-        """The last offset here that one at this position of the site's log has."""
+        """The last offset here that a subscriber at this offset of the site's log has processed."""
         assert self.board is not None
         said = self.relay.announcement
         offsets = Offsets(self.board.log, self.board.topics.package, said.subscriber, self.log_id)
-        lacks = await offsets.first_since(offset + 1)
-        return lacks.origin - 1 if lacks is not None else self.status.relayed
+        return await offsets.processed(offset, otherwise=self.status.relayed)
 
 
-async def at_site(board: BoardContext, subscriber: str, timeout_s: float) -> AtSite:
+async def find_at_site(board: BoardContext, subscriber: str, timeout_s: float) -> AtSite:
     """The subscriber ``SITE/SUBSCRIBER``, with the board of its site if that can be read.
 
     Raises ``RequestRefused`` if there is no such site, and if its configured log is not the one that the relay names.

@@ -79,7 +79,10 @@ def relay_of(known: Iterable[Member], subscriber: str) -> Member:
     if site not in by_name:
         raise unknown("site", site, [name for name, each in by_name.items() if each.announcement.site is not None])
     if by_name[site].announcement.site is None:
-        raise RequestRefused(f"{site!r} is no relay, so there is no {subscriber!r}", code="unknown_name")
+        raise RequestRefused(
+            f"{site!r} is not a relay, so there is no {subscriber!r}; `callboard status` lists the relays",
+            code="unknown_name",
+        )
     return by_name[site]
 
 

@@ -23,7 +23,7 @@ from callboard.messages.distribution.topic_messages import (
 )
 from callboard.messages.headers import SEPARATOR, open_record
 from callboard.messages.record import Record
-from callboard.messages.relayed import at_site, origin_of
+from callboard.messages.relayed import origin_of, site_recipients
 from callboard.messages.repeated import original_of
 from callboard.testing.simulation.distribution.acts import Publish
 from callboard.testing.simulation.distribution.fleet import Edge, Fleet, Judge
@@ -80,7 +80,7 @@ class Place(Fleet):
         for relay in sorted(self.routes):
             if not act.recipients or relay in act.recipients:
                 self.places[relay].know(identity, replace(act, recipients=()), (*came, self.name))
-            elif there := at_site(act.recipients, relay):
+            elif there := site_recipients(act.recipients, relay):
                 self.places[relay].know(identity, replace(act, recipients=there), (*came, self.name))
 
     def owed(self, relay: str, log_id: str, up_to: int) -> Iterator[Sent]:

@@ -38,7 +38,7 @@ async def at_site(asked: Question) -> Shown:
     name, now = f"{asked.path['site']}{SEPARATOR}{asked.path['name']}", asked.reading
     relay = subscriber_row(asked, asked.path["site"])
     if relay.site is None:
-        raise RequestRefused(f"{relay.name} is no relay, so there is no {name!r}", code="unknown_name")
+        raise RequestRefused(f"{relay.name!r} is not a relay, so there is no {name!r}", code="unknown_name")
     shown: dict[str, Any] = {"name": name, "row": None, "site": relay.site, "queue": None, "problem": now.problem}
     try:
         site = await asked.board.site_status(name, timeout_s=ANSWER_S)

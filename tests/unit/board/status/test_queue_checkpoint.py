@@ -6,7 +6,7 @@ import pytest
 
 from callboard import Callboard
 from callboard.actors.publisher.queues.package_index import PackageIndex
-from callboard.actors.worlds.index_file import IndexFile
+from callboard.actors.worlds.checkpoint_file import CheckpointFile
 from callboard.backends.logs.sqlite import SqliteLog
 from callboard.board.connect.opening import checkpoint_place
 from callboard.board.connect.settings import BoardSettings
@@ -42,13 +42,13 @@ def test_a_new_process_knows_the_packages_that_an_earlier_one_counted(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     found: list[PackageIndex | None] = []
-    load = IndexFile.load
+    load = CheckpointFile.load
 
     async def watched(*args: Any) -> PackageIndex | None:
         found.append(await load(*args))
         return found[-1]
 
-    monkeypatch.setattr(IndexFile, "load", watched)
+    monkeypatch.setattr(CheckpointFile, "load", watched)
     place = tmp_path / "callboard.package.index"
     asyncio.run(append(tmp_path, 0, COUNT))
     assert asyncio.run(counted(tmp_path)) == COUNT

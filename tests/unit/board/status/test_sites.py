@@ -69,7 +69,7 @@ def test_what_is_said_of_a_site_is_as_old_as_the_announcement_or_as_the_last_sur
     site.announce("berlin", 3, State.IDLE, site=old)
     row = site.row("berlin")
     assert row.site.age_s == pytest.approx(95, abs=0.5)
-    assert "could not be looked at, so what is said of it is 95 s old: no route to host" in row.troubles[0].what
+    assert "cannot be read (no route to host); its figures are 95 s old" in row.troubles[0].what
     site.announce("berlin", -1, State.IDLE, site=SiteReport(log_id="", problem="no route to host"))
     row = site.row("berlin")
     assert (row.site.age_s, row.site.subscribers) == (-1, 0)

@@ -76,6 +76,6 @@ BUGS = (
     Patch("a relay forwards a command with the offsets of its own log", Commands, "_translated", _untranslated),
     Patch("packages go round in a loop", "callboard.actors.worlds.relay.forwarding", "has_passed", _back_again),
     Patch("a relay appends before the content is there", relay_world, "bring_all", _no_blobs),
-    Patch("what is for one subscriber of a site is for all", relayed, "at_site", _all_of_it),
+    Patch("what is for one subscriber of a site is for all", relayed, "site_recipients", _all_of_it),
     Patch("a site's log set back is not noticed", Forwarding, "_has_last", _trusting),
 )

@@ -11,10 +11,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from callboard.actors.core.decision import Done, Input, Perform, Stopping, Tick
-from callboard.actors.publisher.effects import LoadIndex, SaveIndex
+from callboard.actors.publisher.effects import LoadCheckpoint, SaveCheckpoint
 from callboard.actors.publisher.queues import checkpointing
-from callboard.actors.worlds import index_file
-from callboard.actors.worlds.index_file import IndexFile
+from callboard.actors.worlds import checkpoint_file
+from callboard.actors.worlds.checkpoint_file import CheckpointFile
 from callboard.backends.log import Bounds
 from callboard.errors import OffsetOutOfRange
 from callboard.messages.distribution.queue_mail import QueueSize, SizesQuery
@@ -55,16 +55,16 @@ class CheckpointedStage(Stage):
 
     def __init__(self, max_entries: int, path: Path) -> None:
         super().__init__(max_entries, topic="p")
-        self.file = IndexFile(StageLog(self), path)  # type: ignore[arg-type]  # as far as it is used
+        self.file = CheckpointFile(StageLog(self), path)  # type: ignore[arg-type]  # as far as it is used
         self.loaded = self.saved = 0
 
     def _perform(self, effect: Perform) -> Input:
         match effect:
-            case LoadIndex(topic, log_id):
+            case LoadCheckpoint(topic, log_id):
                 found = asyncio.run(self.file.load(topic, log_id))
                 self.loaded += found is not None
                 return Done(effect, found)
-            case SaveIndex(topic, index):
+            case SaveCheckpoint(topic, index):
                 self.saved += 1
                 return Done(effect, asyncio.run(self.file.save(topic, index)))
         return super()._perform(effect)
@@ -84,7 +84,7 @@ def every_entry_is_worth_a_checkpoint(monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.setattr(checkpointing, "SAVE_MIN", 1)
     monkeypatch.setattr(checkpointing, "CHECKPOINT_OFFSETS", 0)
-    monkeypatch.setattr(index_file.asyncio, "to_thread", at_once)  # a thread for each would take most of the time
+    monkeypatch.setattr(checkpoint_file.asyncio, "to_thread", at_once)  # a thread for each would take most of the time
 
 
 def stop(stage: CheckpointedStage) -> None:

@@ -10,8 +10,8 @@ import pytest
 from callboard.actors.publisher.queues.package_index import PackageIndex
 from callboard.actors.publisher.queues.queue import Wanted
 from callboard.actors.publisher.queues.summary import summarise
-from callboard.actors.worlds import index_file
-from callboard.actors.worlds.index_file import IndexFile
+from callboard.actors.worlds import checkpoint_file
+from callboard.actors.worlds.checkpoint_file import CheckpointFile
 from callboard.backends.log import Retention
 from callboard.backends.logs.sqlite import SqliteLog
 from callboard.messages.distribution.queue_mail import PackagesSeen
@@ -61,10 +61,10 @@ class Stage:
         return index
 
     def save(self, path: Path | None, index: PackageIndex | None = None) -> str:
-        return self.do(IndexFile(self.log, path).save(T, index or self.index()))
+        return self.do(CheckpointFile(self.log, path).save(T, index or self.index()))
 
     def load(self, path: Path | None, log_id: str = "") -> PackageIndex | None:
-        return self.do(IndexFile(self.log, path).load(T, log_id or self.log_id))
+        return self.do(CheckpointFile(self.log, path).load(T, log_id or self.log_id))
 
 
 def of_kind_test() -> NewRecord:
@@ -128,7 +128,7 @@ def test_a_damaged_file_is_as_none(stage: Stage, path: Path) -> None:
 
 def test_a_file_of_another_version_is_as_none(stage: Stage, path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with monkeypatch.context() as other:
-        other.setattr(index_file, "MADE_BY", b"queues as counted by callboard 9.0\n")
+        other.setattr(checkpoint_file, "MADE_BY", b"queues as counted by callboard 9.0\n")
         stage.save(path)
     assert stage.load(path) is None
 
@@ -137,7 +137,7 @@ def test_in_a_folder_for_all_users_only_an_own_file_is_trusted(
     stage: Stage, path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     stage.save(path)
-    monkeypatch.setattr(index_file.os, "geteuid", lambda: os.getuid() + 1)
+    monkeypatch.setattr(checkpoint_file.os, "geteuid", lambda: os.getuid() + 1)
     assert stage.load(path) is not None
     path.parent.chmod(0o1777)
     assert stage.load(path) is None
@@ -162,9 +162,9 @@ def test_a_log_with_another_identity_or_package_has_no_checkpoint(
         other = index.copy()
         for name, value in change.items():
             setattr(other, name, value)
-        index_file._write(path, other)
+        checkpoint_file._write(path, other)
         assert stage.load(path, other.log_id) is None, change
-    index_file._write(path, index)
+    checkpoint_file._write(path, index)
     assert stage.load(path) is not None
 
 

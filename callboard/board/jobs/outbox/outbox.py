@@ -70,7 +70,7 @@ class Outbox:
     on through failures of the database and of the log, and logs them.
 
     The rows are first given to a batch, in a transaction of their own, then appended, then removed. If that is cut off,
-    the next relay looks whether the log has the batch. This is never in doubt: the readers of the log refuse a batch
+    the next runner looks whether the log has the batch. This is never in doubt: the readers of the log refuse a batch
     that comes twice, or that comes so late that they may have forgotten the first one.
     """
 
@@ -170,7 +170,7 @@ class Outbox:
         """
         rows = await table.rows(str(batch))
         if await self._board.log.identity(self._topic) != batch.log_id:
-            why: str | None = "a relay began to add it to another log, which may have it"
+            why: str | None = "a runner began to add it to another log, which may have it"
         elif (await self._read()).next < batch.void_from:
             why = await self._appended(batch, rows)
         else:
@@ -188,7 +188,7 @@ class Outbox:
             jobs, host = list[Pending](), socket.gethostname()
             for row in rows:
                 if isinstance(job := _job(row), str):
-                    return job  # for the relay that began the batch, of another version, it was in order
+                    return job  # for the runner that began the batch, of another version, it was in order
                 jobs.append(job)
             message = added(jobs, batch.request, host, batch.void_from)
             record = new_record(
@@ -209,7 +209,7 @@ class Outbox:
             if isinstance(message, JobsAddedMessage) and message.request == batch.request:
                 known = (await self._read()).jobs.numbers.keys() >= set(message.topics)
                 return None if known else "there were too many topics"
-        return "the log was trimmed since a relay began to add it, so it is unknown whether it did" if trimmed else LATE
+        return "the log was trimmed since a runner began to add it, so nobody knows if it did" if trimmed else LATE
 
     async def _set_aside(self, table: "OutboxTable", rows: Mapping[int, str]) -> None:
         if rows:

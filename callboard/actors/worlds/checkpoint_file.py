@@ -28,12 +28,12 @@ MADE_BY = f"queues as counted by callboard {__version__}, format {FORMAT}, {sys.
 CRC_CHARS = 8
 
 
-class IndexFile:
+class CheckpointFile:
     """Keeps the index of a log's packages in a file, for the processes that come next.
 
-    A file in doubt is as none: made by another version, damaged, of another log, or of a copy of this log that was put
-    back since. The newest package tells, whose id and time the file has: in another copy, its offset has another one,
-    or none. So a file ends with its newest package. Many processes may write the file; it is replaced as a whole.
+    A file is ignored if it is damaged, from another version or log, or if the log no longer has the file's newest
+    package, with the same id and time, at its offset. So a file ends with its newest package. Many processes may write
+    it; it is replaced as a whole.
     """
 
     def __init__(self, log: Log, path: Path | None) -> None:
