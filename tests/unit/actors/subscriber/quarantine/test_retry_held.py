@@ -237,7 +237,8 @@ def test_the_reason_for_a_trimmed_package_says_what_to_do() -> None:
     it = stuck_at_10()
     retry(it, 10)
     it.fail(ReadLog, OffsetOutOfRange("t", 10, 12, 20))
-    assert told(it)[10] == (Status.HELD, "it is no longer in the log; publish its paths again with --full, then skip it")
+    reason = "it is no longer in the log; publish its paths again with --full, then skip it"
+    assert told(it)[10] == (Status.HELD, reason)
 
 
 def test_a_failing_log_is_read_again_later() -> None:
