@@ -33,7 +33,7 @@ async def test_without_the_sites_log_the_page_says_what_the_relay_said_and_what_
     async with site(tmp_path) as it, reader(it.blind, OPERATOR) as reads:
         await it.board.pause("edge-1")
         await it.publish("/a", "two")
-        said = await reads.until("/subscribers/berlin%2Fedge-1", "edge-1 paused", "its queue is on the site's log")
+        said = await reads.until("/subscribers/berlin%2Fedge-1", "edge-1 paused", "its queue is only on the site's log")
         assert "paused by" in said
         said = await reads.words("/subscribers/berlin%2Fedge-2")
         assert "nothing is known here of berlin/edge-2" in said
