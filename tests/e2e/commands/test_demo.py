@@ -84,9 +84,10 @@ def test_an_interrupted_demo_leaves_no_process_and_no_file(source: Path, tempora
 def test_the_processes_of_a_killed_demo_end_with_it(source: Path, temporary: Path) -> None:
     demo = start(source, temporary)
     assert demo.stderr is not None
-    for line in demo.stderr:
-        if line.startswith("publishing"):
+    for line in demo.stderr:  # until one of the fleet works
+        if " idle " in line:
             break
+    assert len(list(_at_work_for(temporary))) > 3
     demo.kill()
     demo.communicate(timeout=60)
     deadline = time.monotonic() + 60

@@ -242,7 +242,8 @@ def test_what_a_job_reports_wrongly_fails_only_that_job(tmp_path: Path, report: 
         await jobs.configure("once", ["a"], retries=0)
         async with jobs.worker({"a": work, "b": print}, slots=50):
             added = await jobs.add_all([NewJob(topic="a", payload=number) for number in range(len(BAD) + 1)])
-            assert all([(await jobs.wait(job.id)).state.is_final for job in added])
+            ended = await asyncio.gather(*(jobs.wait(job.id) for job in added))
+            assert all(job.state.is_final for job in ended)
             assert (await jobs.wait((await jobs.add("b")).id)).state is JobState.SUCCEEDED
 
     run(tmp_path, scenario)
