@@ -86,8 +86,10 @@ def measured(folder: Path, peers: list[str], files: int, targets: int, rounds: i
             turn = number % len(contestants)
             for contestant in contestants[turn:] + contestants[:turn]:
                 contestant.change()
+        copied = {id(each.distributor.copies): each.distributor for each in contestants}
+        for distributor in copied.values():
+            distributor.tree.compare(distributor.copies)
         for contestant in contestants:
-            contestant.distributor.tree.compare(contestant.distributor.copies)
             del contestant.changes[0]  # it warmed up
     return contestants
 
