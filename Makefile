@@ -124,12 +124,12 @@ lint: $(VENV)/.ready-lint ## Check style, types, layers and generated code.
 	@$(BIN)/lint-imports --no-logo
 	@$(GENERATE) --check
 
-bench: $(VENV)/.ready-test ## Run the benchmarks, half an hour on 2 idle cores, or less with ARGS=--quick.
+bench: $(VENV)/.ready-test ## Run the benchmarks, half an hour to an hour on 2 idle cores, or less with ARGS=--quick.
 	@set -e; for file in $$(grep -l '__main__' benchmarks/*.py | grep -v 'plot.py\|peers.py\|fleet_size\|spark_'); do \
 	  echo "== $$file"; $(BIN)/python "$$file" $(ARGS); \
 	done
 
-bench-fleet: $(VENV)/.ready-test ## Measure fleets of up to a thousand subscribers, half an hour on 2 idle cores, or less with ARGS=--quick.
+bench-fleet: $(VENV)/.ready-test ## Measure fleets of up to a thousand subscribers, and ten thousand simulated, an hour on 2 idle cores, or less with ARGS=--quick.
 	@$(BIN)/python benchmarks/fleet_size.py $(ARGS)
 
 bench-peers: $(VENV)/.ready-test ## Measure callboard beside rsync, git, Syncthing and a bucket, an hour and 45 GB of disk; ARGS=--quick for less.

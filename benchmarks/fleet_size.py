@@ -1,7 +1,7 @@
 """Fleets of 10 to 1,000 subscribers, and announcements of up to 10,000: what they cost the log, and everyone on it.
 
-Usage: ``python benchmarks/fleet_size.py [--quick] [--sizes 10,100,1000] [--editable] [--simulated 10000]``, half an
-hour; ``--quick`` has 10 and 100 subscribers, and takes two minutes.
+Usage: ``python benchmarks/fleet_size.py [--quick] [--sizes 10,100,1000] [--editable] [--simulated 10000]``, an
+hour, half of it for 10,000 simulated; ``--quick`` has 10 and 100 subscribers, and takes two minutes.
 
 The fleets are real: see ``fleet.py``. A package of 10 kB is published each second, into SQLite files, on one SQLite
 log. The largest is simulated: its announcers run on a virtual clock, without any I/O; see ``announcing.py``.
