@@ -154,7 +154,7 @@ def _site(row: SubscriberStatus) -> Iterator[Trouble]:
     shows = Remedy(f"callboard status {quote(row.name)}", "shows the site")
     if site.problem:
         known = f"its figures are {age(site.age_s)} old" if site.age_s >= 0 else "nothing is known of it yet"
-        yield Trouble(f"the site's log, {site.place}, cannot be read ({site.problem}); {known}", (shows,))
+        yield Trouble(f"the relay cannot look at its site, {site.place} ({site.problem}); {known}", (shows,))
     if site.needs:
         named = [f"{each.name} ({each.state})" for each in site.rows if each.needs]
         others = f", and {left} more" if (left := site.needs - len(named)) > 0 and named else ""

@@ -169,7 +169,7 @@ def test_a_relay_whose_site_does_not_answer_needs_an_operator_and_what_it_says_g
         await it.board.close()
         site = await it.told(lambda site: bool(site.problem))
         row = await it.row(lambda row: row.needs)
-        assert re.search(r"cannot be read \(.*\); its figures are \d+ s old", row.troubles[-1].what)
+        assert re.search(r"cannot look at its site, .* \(.*\); its figures are \d+ s old", row.troubles[-1].what)
         assert site.subscribers == 2
         assert (await it.told(lambda now: now.age_s > site.age_s)).problem
         await it.board.__aenter__()

@@ -69,7 +69,8 @@ def test_what_is_said_of_a_site_is_as_old_as_the_announcement_or_as_the_last_sur
     site.announce("berlin", 3, State.IDLE, site=old)
     row = site.row("berlin")
     assert row.site.age_s == pytest.approx(95, abs=0.5)
-    assert "cannot be read (no route to host); its figures are 95 s old" in row.troubles[0].what
+    told = "cannot look at its site, postgresql://berlin/board (no route to host); its figures are 95 s old"
+    assert told in row.troubles[0].what
     site.announce("berlin", -1, State.IDLE, site=SiteReport(log_id="", problem="no route to host"))
     row = site.row("berlin")
     assert (row.site.age_s, row.site.subscribers) == (-1, 0)
