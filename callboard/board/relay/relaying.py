@@ -56,7 +56,7 @@ def relay(board: BoardContext, name: str, to: object, ledger: str | Path, option
         raise ConfigError(f"relay {name!r} would append to the log that it reads, {where}; name another one")
     place = given.pop("ledger")
     file = board.settings.base / place.removeprefix("sqlite:")
-    if place.startswith("sqlite:") and not file.parent.is_dir():
+    if "://" not in place and not file.parent.is_dir():
         raise ConfigError(f"the folder of the ledger, {file.parent}, does not exist; create it, or name another ledger")
     site.territory.add_target(place)
     settings = settings_on(board, given, place, site=shown(site.settings.log), coalesce=False)

@@ -36,8 +36,13 @@ class Forwarding:
         package of its name at the site.
 
         Raises ``RepositoryUnavailable`` if the site's log is not the one of the ledger, or lost what was relayed, and
-        ``ConfigError`` if another relay has put there what this one would.
+        ``ConfigError`` if the ledger is another relay's, or another one has put there what this one would.
         """
+        if ledger is not None and ledger.subscriber != self._relay:
+            raise ConfigError(
+                f"the ledger is that of relay {ledger.subscriber!r}, and this one is {self._relay!r}; start it as "
+                f"{ledger.subscriber!r}, or with another ledger"
+            )
         async with self._site_log():
             log_id = await self._site.log.identity(self._topic)
             if ledger is None or not ledger.site_log_id:

@@ -231,6 +231,7 @@ def test_a_relay_waits_for_the_log_of_its_site(tmp_path: Path) -> None:
         ("", {}, "name"),
         ("berlin", {"ledger": ""}, "ledger"),
         ("berlin", {"ledger": "sqlite:nowhere/berlin.db"}, "does not exist; create it"),
+        ("berlin", {"ledger": "nowhere/berlin"}, "does not exist; create it"),
         ("berlin", {"coalesce": True}, "coalesce"),
         ("berlin", {"on_give_up": "quarantine"}, "on_give_up"),
         ("berlin", {"parallel": 0}, "parallel"),

@@ -340,6 +340,17 @@ def test_a_relay_that_has_begun_at_the_end_is_not_new_when_it_starts_again(tmp_p
     play(tmp_path, scene)
 
 
+def test_the_ledger_of_another_relay_is_refused(tmp_path: Path) -> None:
+    async def scene(it: Relay) -> None:
+        await relay_two(it)
+        it.name = "another"
+        it.again()
+        with pytest.raises(ConfigError, match="the ledger is that of relay 'berlin', and this one is 'another'"):
+            await it.open()
+
+    play(tmp_path, scene)
+
+
 def test_a_survey_is_of_the_sites_subscribers_by_the_offsets_of_the_source(tmp_path: Path) -> None:
     async def scene(it: Relay) -> None:
         await it.site.log.append(TOPICS.package, [NewRecord(payload=b"own", headers=())])
